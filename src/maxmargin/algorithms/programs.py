@@ -65,7 +65,7 @@ class Program(Algorithm):
 
     def iterates(self, task: Task, tol: float, interrupted: Callable[[], bool]) -> Iterator[Any]:
         """Yield the iterates of the solver, (w, b, alpha) or `Reached`, up to a gap of `tol`; rows are as stored."""
-        return type(self).points(task.problem, task.patterns.X, task.y, task.weights, interrupted, tol)
+        return type(self).points(task.problem, task.rows.X, task.y, task.weights, interrupted, tol)
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SemismoothNewton(SoftProgram):
     """Common part of the entries to `solvers.semismooth`, one for each loss."""
 
     def iterates(self, task: Task, tol: float, interrupted: Callable[[], bool]) -> Iterator[Reached]:
-        problem, patterns = task.problem, task.patterns
+        problem, patterns = task.problem, task.rows
         rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
         return semismooth_points(problem, rows, task.y, task.weights, interrupted, tol, task.point)
 
@@ -111,7 +111,7 @@ class LinearProgram(Program):
     name: ClassVar[str] = "lp"
 
     def iterates(self, task: Task, tol: float, interrupted: Callable[[], bool]) -> Iterator[Any]:
-        return linear_points(task.problem, task.patterns.X, task.y, task.weights, interrupted)
+        return linear_points(task.problem, task.rows.X, task.y, task.weights, interrupted)
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.p not in (1.0, np.inf):

@@ -148,20 +148,21 @@ class Patterns(_RowSet):
         self.entries = int(X.nnz) if self.sparse else self.n * self.d
         self.large = self.entries * X.dtype.itemsize >= LARGE_DATA
         self.side_by_side = SIDE_BY_SIDE if self.large else 1
-        if self.sparse:
-            index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
-            indptr, indices = _unsigned(X.indptr, index), _unsigned(X.indices, index)
-            data = None if (X.data == 1.0).all() else writable(X.data)
-            self._stored: Any = Sparse(indptr, indices, data, None)
-            # |x_i|^2 of a row of ones is the number of its entries
-            square = np.diff(indptr) * 1.0 if data is None and square is None else square
-        else:
-            self._stored = Dense(writable(X), None)
         self.square = square = row_squares(X) if square is None else square
         self.longest2 = float(square.max(initial=0.0))
         self._squares: dict[float, np.ndarray] = {2.0: square}
         self._shared: dict[Hashable, Any] = {}
         self._making = Lock()
+
+    @cached_property
+    def _stored(self) -> Any:
+        """The engine's storage, without a vector."""
+        X = self.X
+        if not self.sparse:
+            return Dense(writable(X), None)
+        index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
+        data = None if (X.data == 1.0).all() else writable(X.data)
+        return Sparse(_unsigned(X.indptr, index), _unsigned(X.indices, index), data, None)
 
     @cached_property
     def lengths(self) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline, Reporter, solve_tasks
-from ..fit.report import GramTask, Job, Report, Stopping, status_at_end
+from ..fit.report import Report, Stopping, Task, status_at_end
 from ..fit.solve import KernelSolution, solve_kernel
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.sizes import draw_seeds, jobs
@@ -170,15 +170,9 @@ class KernelTasks:
         sample = sample.part(places)
         kernel_rows = KernelRows(sample.kernel, sample.X, model.cache_size)
         by_task = {
-            k: Job(
-                GramTask(
-                    problem, kernel_rows, self.scheme.signs(k, rows.codes)[0][places], rows.weights[places],
-                    label=self.names[k],
-                ),
-                algorithm,
-                reason,
-                int(self._seeds[k]),
-                exact=model.algorithm == "auto",
+            k: Task(
+                problem, kernel_rows, self.scheme.signs(k, rows.codes)[0][places], rows.weights[places],
+                algorithm, reason, int(self._seeds[k]), model.algorithm == "auto", self.names[k],
                 separability=partial(self._inseparable, k),
             )
             for k in group

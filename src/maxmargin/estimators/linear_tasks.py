@@ -17,7 +17,7 @@ from ..data.door import check_rows, moved, shift_of, shifted
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.exact import is_small
-from ..fit.report import Job, SelectedRows, Solution, Stopping, Task
+from ..fit.report import SelectedRows, Solution, Stopping, Task
 from ..fit.solve import proved_status, solve
 from ..numerics.sizes import draw_seeds, jobs, require_weight_memory
 from ..numerics.sparse_columns import Columns, without_empty_columns
@@ -143,10 +143,6 @@ class LinearTasks:
         duals, points = self._start
         targets, kept, several = self.targets, self._kept, len(self.names) > 1
         signs = np.where(targets.y == targets.classes[k if several else 1], 1.0, -1.0)
-        task = Task(
-            self.problem, self.patterns, signs[kept], targets.weights[kept],
-            None if duals is None else duals[k], None if points is None else points[k], self.names[k],
-        )  # fmt: skip
         verdicts: list[Verdict] = []
 
         def separability(start: np.ndarray | None) -> Verdict:
@@ -154,13 +150,15 @@ class LinearTasks:
                 verdicts.append(self._verdict(task.y, deadline, start))
             return verdicts[0]
 
-        job = Job(
-            task, self.algorithm, seed=int(self._seeds[k]),
-            exact=self.exact, separability=separability,
+        task = Task(
+            self.problem, self.patterns, signs[kept], targets.weights[kept], self.algorithm,
+            seed=int(self._seeds[k]), exact=self.exact, label=self.names[k],
+            start=None if duals is None else duals[k], point=None if points is None else points[k],
+            separability=separability,
         )  # fmt: skip
         stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
         sample = self.sample.with_labels(signs)
-        solution = solve(job, stopping, sample, self.selected)
+        solution = solve(task, stopping, sample, self.selected)
         if self._shift is not None:
             solution = self._with_intercept_of_caller(solution, sample)
         if solution.verdict is None:

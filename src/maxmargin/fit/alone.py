@@ -27,7 +27,7 @@ from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from .best import Primal
 from .deadline import Deadline
-from .report import GramTask, Task
+from .report import Task
 from .schedules import CONVERGED_GAP, SCHEDULES
 from .state import GramRun, Run
 
@@ -196,7 +196,7 @@ def run(
     else:
         kernel = kernel if isinstance(kernel, Kernel) else kernel_named(kernel, X, "scale", 3, 0.0)
         rows = KernelRows(kernel, kernel.part(X, used), MEGABYTES)
-        state = GramRun(GramTask(problem, rows, signs[used], weights[used]), *settings)
+        state = GramRun(Task(problem, rows, signs[used], weights[used]), *settings)
     state.every_epoch, began, reached = record == "epoch", time.process_time(), None
     table, status, gap = list[Epoch](), None, np.inf
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -280,7 +280,7 @@ def primal_point(
     """
     problem = task.problem
     if z is None:
-        z = Plain.scores(task.patterns.X, w)
+        z = Plain.scores(task.rows.X, w)
     length = norm(problem.weights(w, b), problem.q)
     t, b, bound = best_primal(problem, task.y, task.weights, z, b, length)
     return t * w, b, bound
@@ -317,7 +317,7 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
     if v is not None and np.array_equal(feasible, alpha):
         v = v / divisor
     else:
-        v = Plain.combine(task.patterns.X, feasible * y)
+        v = Plain.combine(task.rows.X, feasible * y)
         if problem.rho:
             v = np.append(v, problem.rho * float(feasible @ y))
     return best_dual(problem, feasible, norm(v, problem.p), task.weights)

@@ -65,8 +65,8 @@ def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
     goal : float
         Relative gap at which the method ends before it meets the optimality conditions; 0 if it does not.
     """
-    task, stop = fit.job.task, fit.stopping.deadline.interrupted
-    problem, patterns, y, weights = task.problem, task.patterns, task.y, task.weights
+    task, stop = fit.task, fit.stopping.deadline.interrupted
+    problem, patterns, y, weights = task.problem, task.rows, task.y, task.weights
     rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
     # the gap that is rounding: a point that meets the optimality conditions is the optimum at this gap
     rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * fit.stopping.tol)
@@ -89,7 +89,7 @@ def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
 
 def solve_factored(fit: KernelFit) -> Iterator[None]:
     """Take the points of Newton's method on a factor of the kernel matrix, if its rank is small."""
-    task, Z, stop = fit.job.task, fit.job.task.rows.factor, fit.stopping.deadline.interrupted
+    task, Z, stop = fit.task, fit.task.rows.factor, fit.stopping.deadline.interrupted
     if Z is not None and fit.best.gap > 0.0:
         for point in points(task.problem, Z, task.y, task.weights, stop, 0.5 * fit.stopping.tol):
             fit.best.evaluate(point.alpha, Z @ (Z.T @ (point.alpha * task.y)))
@@ -118,7 +118,7 @@ def tight_points(task: Task, w: np.ndarray, b: float, rounding: float) -> list[t
     the largest e plus a bound of the rounding errors of scores. It is left out where it changes the objective by more
     than the relative gap `rounding`.
     """
-    problem, patterns = task.problem, task.patterns
+    problem, patterns = task.problem, task.rows
     z = Plain.scores(patterns.X, w)
     b = best_intercept(problem, z, task.y, task.weights) if problem.free else b
     margins = task.y * (z + b)

@@ -27,7 +27,7 @@ from ..data.rows import Patterns
 from ..problem.problem import Problem
 from ..solvers.decomposition import FEW_ROWS
 from .exact import MAX_ROWS_TO_OPTIMUM, RUNNING_GAP_SHARE, is_small, solve_exactly, solve_factored
-from .report import Job
+from .report import Task
 
 # Share of `tol` at which kernel problems end by the bounds of their solver: the rest is for rounding of kernel values.
 KERNEL_TOL_SHARE = 0.9
@@ -64,7 +64,7 @@ class Stage:
     points: Callable[[Any], Iterator[None]] | None = None
 
 
-def stages(job: Job, tol: float) -> Iterator[Stage]:
+def stages(task: Task, tol: float) -> Iterator[Stage]:
     """Yield the stages of a task on rows of data, in the order in which they are run.
 
     A small task at p = 2 begins with the exact stage if no algorithm is named, except for hard margins with fewer
@@ -72,11 +72,11 @@ def stages(job: Job, tol: float) -> Iterator[Stage]:
     always have one. Otherwise the algorithm is run first, within a budget of row visits, and goes on after the exact
     stage.
     """
-    problem, patterns, named = job.task.problem, job.task.patterns, job.algorithm
+    problem, patterns, named = task.problem, task.rows, task.algorithm
     n, d = patterns.n, patterns.d
     exact, goal = None, 0.0
     if (
-        job.exact
+        task.exact
         and problem.euclidean
         and is_small(problem, patterns)
         and not (named is not None and named.keeps_rows)
@@ -92,7 +92,7 @@ def stages(job: Job, tol: float) -> Iterator[Stage]:
     # as many row visits as cost 0.4 factorisations, with five passes: fewer spend the exact stage on what ends soon
     visits = 5.0 * n + 0.4 * (n * min(n, d + 1)) ** 2 / max(patterns.entries, n)
     verdict_after = 0.0 if sample_rows(n, d) else min(visits, 100.0 * n)
-    solvers = choose(problem, patterns) if named is None else [(named, np.inf, job.reason)]
+    solvers = choose(problem, patterns) if named is None else [(named, np.inf, task.reason)]
     planned = [
         Stage(algorithm, reason, tol, n * passes, verdict_after=verdict_after)
         for algorithm, passes, reason in solvers
@@ -105,11 +105,11 @@ def stages(job: Job, tol: float) -> Iterator[Stage]:
     yield from planned
 
 
-def kernel_stages(job: Job, tol: float) -> Iterator[Stage]:
+def kernel_stages(task: Task, tol: float) -> Iterator[Stage]:
     """Yield the stages of a task on rows of a kernel; few rows are solved by pairs in one set, before a factor."""
-    rows, goal = job.task.rows, KERNEL_TOL_SHARE * tol
-    algorithm = Stage(job.algorithm, job.reason, goal)
-    if job.exact and not job.task.problem.hard:
+    rows, goal = task.rows, KERNEL_TOL_SHARE * tol
+    algorithm = Stage(task.algorithm, task.reason, goal)
+    if task.exact and not task.problem.hard:
         if rows.n <= FEW_ROWS:
             yield replace(algorithm, max_row_visits=2.0 * rows.n)
         reason = "a kernel matrix of small rank: Newton's method on its factor"

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
     from ..certificates.certificate import Certificate
     from ..certificates.verdicts import Verdict
-    from ..data.rows import Patterns
     from ..problem.problem import Problem
-    from ..solvers.decomposition import KernelRows
     from .deadline import Deadline
 
 
@@ -116,65 +114,18 @@ def status_at_end(stopping: Stopping, rounds: int) -> Status:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A problem on rows of data.
-
-    Parameters
-    ----------
-    problem : Problem
-    patterns : Patterns
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,), positive
-        Sample weights.
-    start : ndarray of shape (n,), default=None
-        Dual variables to begin with.
-    point : (ndarray of shape (d,), float), default=None
-        (w, b) to begin with, for algorithms that move w itself; its length does not matter.
-    label : object, default=None
-        The class of a one-vs-rest problem, which goes into the reports; None for two classes.
-    """
-
-    problem: Problem
-    patterns: Patterns
-    y: np.ndarray
-    weights: np.ndarray
-    start: np.ndarray | None = None
-    point: tuple[np.ndarray, float] | None = None
-    label: Any = None
-
-
-@dataclass(frozen=True, eq=False)
-class GramTask:
-    """A problem on rows of a kernel.
-
-    Parameters
-    ----------
-    problem : Problem
-        p = 2.
-    rows : KernelRows
-        Shared by all classes.
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,)
-        Sample weights; rows of weight 0 take no part, and keep a dual variable of 0.
-    label : object, default=None
-        The class of a one-vs-rest problem, which goes into the reports; None for two classes.
-    """
-
-    problem: Problem
-    rows: KernelRows
-    y: np.ndarray
-    weights: np.ndarray
-    label: Any = None
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """One binary task, with the algorithm and the settings of its fit.
+    """A binary problem on rows, with the algorithm and the settings of its fit.
 
     Attributes
     ----------
-    task : Task or GramTask
-        In the caller's units, with rows of positive weight only.
-    algorithm : Algorithm, Decomposition or None
+    problem : Problem
+        p = 2 on rows of a kernel.
+    rows : Patterns or KernelRows
+        Shared by all classes.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,), positive
+        Sample weights. Rows of a kernel of weight 0 take no part, and keep a dual variable of 0.
+    algorithm : Algorithm or Decomposition, default=None
         None: the policy chooses solvers, small problems begin with the exact stage, and another solver takes over where
         one converges slowly.
     reason : str, default="chosen by the caller"
@@ -183,6 +134,12 @@ class Job:
         Of the orders of presentation.
     exact : bool, default=True
         Whether small problems end with the exact stage.
+    label : object, default=None
+        The class of a one-vs-rest problem, which goes into the reports; None for two classes.
+    start : ndarray of shape (n,), default=None
+        Dual variables to begin with, on rows of data.
+    point : (ndarray of shape (d,), float), default=None
+        (w, b) to begin with, for algorithms that move w itself; its length does not matter.
     separability : callable
         For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
         status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has
@@ -190,11 +147,17 @@ class Job:
         there is no separator is returned.
     """
 
-    task: Any
-    algorithm: Any
+    problem: Problem
+    rows: Any
+    y: np.ndarray
+    weights: np.ndarray
+    algorithm: Any = None
     reason: str = "chosen by the caller"
     seed: int = 0
     exact: bool = True
+    label: Any = None
+    start: np.ndarray | None = None
+    point: tuple[np.ndarray, float] | None = None
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
 
 

@@ -20,7 +20,7 @@ from .best import DECREASE
 
 if TYPE_CHECKING:
     from ..data.rows import PackedRows
-    from .report import GramTask
+    from .report import Task
     from .state import Progress, State
 
 
@@ -334,7 +334,7 @@ def points(run: Any) -> Iterator[None]:
         yield
 
 
-def working_sets(run: Progress, task: GramTask, interrupted: Callable[[], bool]) -> Iterator[None]:
+def working_sets(run: Progress, task: Task, interrupted: Callable[[], bool]) -> Iterator[None]:
     """Evaluate the iterate of decomposition after every working set; end after `MAX_IDLE_SETS` without better bounds.
 
     The solver ends by itself when it finds no violation of the optimality conditions.

@@ -32,7 +32,7 @@ from ..solvers.iterate import Point
 from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, primal_point
 from .exact import RUNNING_GAP_SHARE, tight_points
 from .policy import Stage, kernel_stages, stages
-from .report import Job, Report, SelectedRows, Solution, Stopping, status_at_end
+from .report import Report, SelectedRows, Solution, Stopping, Task, status_at_end
 from .schedules import CONVERGED_GAP, SCHEDULES, full_order, sweep, working_sets
 from .state import GramRun, Progress, Run, point_of_class_means, starting_point
 
@@ -59,7 +59,7 @@ class Fit(ABC):
 
     Parameters
     ----------
-    job : Job
+    task : Task
     stopping : Stopping
     best : Best
         What is proved.
@@ -77,8 +77,8 @@ class Fit(ABC):
     history : list of Report
     """
 
-    def __init__(self, job: Job, stopping: Stopping, best: Best, margin_rounding: float = 0.0) -> None:
-        self.job, self.stopping, self.problem, self.best = job, stopping, job.task.problem, best
+    def __init__(self, task: Task, stopping: Stopping, best: Best, margin_rounding: float = 0.0) -> None:
+        self.task, self.stopping, self.problem, self.best = task, stopping, task.problem, best
         self.run, self.rounds, self._margin_rounding = Progress(best), 0, margin_rounding
         self.history: list[Report] = []
         self.max_visits = np.inf
@@ -147,7 +147,7 @@ class Fit(ABC):
         best, run, deadline = self.best, self.run, self.stopping.deadline
         report = Report(
             len(self.history) + ended, time.perf_counter() - deadline.began, best.lower, best.upper, best.gap,
-            run.presentations, run.steps, name, self.job.task.label, best.margin(), reason,
+            run.presentations, run.steps, name, self.task.label, best.margin(), reason,
         )  # fmt: skip
         if ended:
             self.history.append(report)
@@ -171,7 +171,7 @@ class LinearFit(Fit):
 
     Parameters
     ----------
-    job : Job
+    task : Task
     stopping : Stopping
     sample : Sample
         The caller's data, on which points are certified.
@@ -187,9 +187,9 @@ class LinearFit(Fit):
         The verdict on separability of a hard margin, if it was asked for.
     """
 
-    def __init__(self, job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None) -> None:
-        super().__init__(job, stopping, Best(job.task.problem, sample.X.shape[1], sample.y.size))
-        self.task, self.sample, self.selected = job.task, sample, selected
+    def __init__(self, task: Task, stopping: Stopping, sample: Sample, selected: SelectedRows | None) -> None:
+        super().__init__(task, stopping, Best(task.problem, sample.X.shape[1], sample.y.size))
+        self.sample, self.selected = sample, selected
         self.certificate: Certificate | None = None
         self.verdict: Verdict | None = None
         self._separability_open = self.problem.hard
@@ -210,7 +210,7 @@ class LinearFit(Fit):
     @cached_property
     def rng(self) -> np.random.Generator:
         """Draws the orders of presentation of all algorithms of the fit."""
-        return np.random.default_rng(self.job.seed)
+        return np.random.default_rng(self.task.seed)
 
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         if isinstance(algorithm, Program):
@@ -275,18 +275,18 @@ class LinearFit(Fit):
         if early or algorithm is None or algorithm.decides:
             return None
         self._separability_open = False
-        self.verdict = self.job.separability(None)
+        self.verdict = self.task.separability(None)
         return Status.UNDECIDED if isinstance(self.verdict, Inseparable | Undecided) else None
 
 
-def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows | None = None) -> Solution:
+def solve(task: Task, stopping: Stopping, sample: Sample, selected: SelectedRows | None = None) -> Solution:
     """Solve one binary task on rows of data until its certified gap is at most `tol`, or another criterion ends it.
 
     For a hard margin the verdict on separability may replace the status, or contribute its separator.
 
     Parameters
     ----------
-    job : Job
+    task : Task
         In the caller's units, with rows of positive weight only.
     stopping : Stopping
     sample : Sample
@@ -302,8 +302,8 @@ def solve(job: Job, stopping: Stopping, sample: Sample, selected: SelectedRows |
     """
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        fit = LinearFit(job, stopping, sample, selected)
-        status = fit.solve(stages(job, stopping.tol))
+        fit = LinearFit(task, stopping, sample, selected)
+        status = fit.solve(stages(task, stopping.tol))
         if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:  # a callback has ended the fit
             fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
@@ -357,14 +357,14 @@ def _with_separability(fit: LinearFit, found: Solution) -> Solution:
     separator replaces the solution if it is better. Otherwise the status is UNDECIDED without a positive certified
     margin.
     """
-    job, deadline, run = fit.job, fit.stopping.deadline, fit.run
+    task, deadline, run = fit.task, fit.stopping.deadline, fit.run
     # The point of an algorithm that ended by its own criterion is not replaced by the separator of the verdict: its
     # dual variables are the numbers of its updates.
     proposed = isinstance(fit.verdict, LinearSeparator) and found.status is not Status.CONVERGED
     if found.status is not Status.UNDECIDED and not proposed:
         return found
-    decides = job.algorithm is not None and job.algorithm.decides and run.converged
-    verdict = fit.verdict or job.separability(found.alpha if decides else None)
+    decides = task.algorithm is not None and task.algorithm.decides and run.converged
+    verdict = fit.verdict or task.separability(found.alpha if decides else None)
     if verdict is None:
         return replace(found, status=deadline.status() or found.status)
     if isinstance(verdict, Inseparable):
@@ -395,7 +395,7 @@ def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
         alpha = fit.selected.restore(alpha)
     w, b = verdict.w, verdict.b
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        least = float((fit.job.task.y * Plain.scores(fit.job.task.patterns.X, w, b)).min())
+        least = float((fit.task.y * Plain.scores(fit.task.rows.X, w, b)).min())
         multiple = canonical_multiple(least, norm(w, problem.q))
         power = int(np.frexp(multiple)[1])
         points = [(multiple * w, multiple * b), (np.ldexp(w, power), float(np.ldexp(b, power)))]
@@ -416,21 +416,20 @@ class KernelFit(Fit):
 
     Parameters
     ----------
-    job : Job
+    task : Task
     stopping : Stopping
     """
 
-    def __init__(self, job: Job, stopping: Stopping) -> None:
-        task = job.task
+    def __init__(self, task: Task, stopping: Stopping) -> None:
         diagonal = task.rows.diagonal
         rounding = MARGIN_ROUNDING_FACTOR * EPS * float(diagonal.max(initial=0.0)) ** 0.5
-        super().__init__(job, stopping, GramBest(task.problem, task.y, task.weights, diagonal), rounding)
+        super().__init__(task, stopping, GramBest(task.problem, task.y, task.weights, diagonal), rounding)
 
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         if isinstance(algorithm, Decomposition):
-            return self.run, working_sets(self.run, self.job.task, self.stopping.deadline.interrupted)
-        rng = np.random.default_rng(self.job.seed)
-        run = GramRun(self.job.task, algorithm, self.stopping.tol, rng, self.stopping.deadline.interrupted)
+            return self.run, working_sets(self.run, self.task, self.stopping.deadline.interrupted)
+        rng = np.random.default_rng(self.task.seed)
+        run = GramRun(self.task, algorithm, self.stopping.tol, rng, self.stopping.deadline.interrupted)
         self.best = run.best
         return run, SCHEDULES[algorithm.schedule](run)
 
@@ -439,8 +438,8 @@ class KernelFit(Fit):
 
     def without_separator(self, stage: Stage) -> Status | None:
         due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
-        due = due and self.problem.hard and not self.job.algorithm.decides
-        return Status.UNDECIDED if due and self.job.separability(None) is not None else None
+        due = due and self.problem.hard and not self.task.algorithm.decides
+        return Status.UNDECIDED if due and self.task.separability(None) is not None else None
 
 
 @dataclass(frozen=True)
@@ -460,7 +459,7 @@ class KernelSolution:
 
 
 def solve_kernel(
-    sample: KernelSample, rows: KernelRows, jobs: Sequence[Job], stopping: Stopping
+    sample: KernelSample, rows: KernelRows, tasks: Sequence[Task], stopping: Stopping
 ) -> list[KernelSolution]:
     """Solve kernel problems on the same rows, and certify the solutions.
 
@@ -471,24 +470,24 @@ def solve_kernel(
     sample : KernelSample
     rows : KernelRows
         The rows of the kernel that the tasks share.
-    jobs : sequence of Job
+    tasks : sequence of Task
     stopping : Stopping
         Each problem gets an equal part of the time that remains when it begins.
 
     Returns
     -------
     solutions : list of KernelSolution
-        In the order of `jobs`.
+        In the order of `tasks`.
     """
     ended: list[tuple[KernelFit, Status]] = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for k, job in enumerate(jobs):
-            deadline = stopping.deadline.split(len(jobs) - k)
-            fit = KernelFit(job, replace(stopping, deadline=deadline))
-            ended.append((fit, fit.solve(kernel_stages(job, stopping.tol))))
+        for k, task in enumerate(tasks):
+            deadline = stopping.deadline.split(len(tasks) - k)
+            fit = KernelFit(task, replace(stopping, deadline=deadline))
+            ended.append((fit, fit.solve(kernel_stages(task, stopping.tol))))
         sample = copy(sample)
         sample.product = rows.product
-        problems = [KernelProblem(job.task.problem, sample, job.task.y, job.task.weights) for job in jobs]
+        problems = [KernelProblem(task.problem, sample, task.y, task.weights) for task in tasks]
         points = [KernelPoint(fit.best.alpha, *fit.best.primal) for fit, _ in ended]
         proofs = certified(problems, points)
     return [

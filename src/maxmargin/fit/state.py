@@ -29,7 +29,7 @@ from ..numerics.sums import Plain, norm
 from ..solvers.decomposition import DualPoint, add_rows
 from ..solvers.iterate import Point
 from .best import DECREASE, Best, GramBest, Primal, dual_point, primal_point
-from .report import GramTask, Task
+from .report import Task
 
 # The constants were chosen on the data sets of benchmarks.before_after.
 
@@ -108,7 +108,7 @@ class State(Progress, ABC):
 
     Parameters
     ----------
-    task : Task or GramTask
+    task : Task
     patterns : Patterns or KernelPatterns
         The rows of positive weight.
     used : slice or ndarray of int
@@ -148,7 +148,7 @@ class State(Progress, ABC):
 
     def __init__(
         self,
-        task: Any,
+        task: Task,
         patterns: Any,
         used: Any,
         algorithm: Algorithm | Decomposition,
@@ -423,7 +423,6 @@ class Run(State):
     """
 
     patterns: Patterns
-    task: Task
     best: Best
 
     def __init__(
@@ -434,8 +433,8 @@ class Run(State):
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
     ) -> None:
-        best = Best(task.problem, task.patterns.d, task.patterns.n)
-        super().__init__(task, task.patterns, slice(None), algorithm, tol, rng, interrupted, best)
+        best = Best(task.problem, task.rows.d, task.rows.n)
+        super().__init__(task, task.rows, slice(None), algorithm, tol, rng, interrupted, best)
         if task.start is not None:
             self._begin_at_duals(task.start)
 
@@ -522,7 +521,7 @@ class GramRun(State):
 
     Parameters
     ----------
-    task : GramTask
+    task : Task
         Its `KernelRows` may be used by other solvers between two rounds, but not during one.
     algorithm : Algorithm or Decomposition
         One of `KERNEL_ALGORITHMS`.
@@ -532,7 +531,6 @@ class GramRun(State):
     """
 
     patterns: KernelPatterns
-    task: GramTask
     best: GramBest
     # A row visit reads one number; an evaluation visits all rows and may compute kernel rows. A smaller value costs
     # more evaluations, a larger one delays the end. Chosen on the data sets of benchmarks.before_after.
@@ -540,7 +538,7 @@ class GramRun(State):
 
     def __init__(
         self,
-        task: GramTask,
+        task: Task,
         algorithm: Algorithm | Decomposition,
         tol: float,
         rng: np.random.Generator,
@@ -638,7 +636,7 @@ def starting_point(task: Task) -> Point | None:
         w, b = task.point
     elif task.start is not None and task.problem.euclidean:
         c = task.start * task.y
-        w, b = Plain.combine(task.patterns.X, c), task.problem.rho**2 * float(c.sum())
+        w, b = Plain.combine(task.rows.X, c), task.problem.rho**2 * float(c.sum())
     else:
         return None
     w, b, _ = primal_point(task, w, b)
@@ -653,6 +651,6 @@ def point_of_class_means(task: Task) -> Point:
         balanced = problem.balanced(task.y, alpha)
         alpha = alpha if balanced is None else balanced
     alpha, _, length = dual_point(task, alpha)
-    w = Plain.combine(task.patterns.X, alpha * task.y)
+    w = Plain.combine(task.rows.X, alpha * task.y)
     w *= length / (norm(w, problem.q) or 1.0)
     return Point(*primal_point(task, w, problem.rho**2 * float(alpha @ task.y))[:2], alpha)

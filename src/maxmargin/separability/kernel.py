@@ -28,7 +28,7 @@ from ..certificates.row_pass import Bounds
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, Verdict
 from ..data.duplicates import unmerged
-from ..fit.report import GramTask
+from ..fit.report import Task
 from ..fit.schedules import SCHEDULES
 from ..fit.state import GramRun
 from ..kernels.functions import Kernel, Linear, Precomputed
@@ -106,7 +106,7 @@ class KernelSearch(SeparatorSearch):
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
         solver = Decomposition() if self.algorithm is None or self.start is not None else self.algorithm
         self.method = self._solver = solver.words
-        task = GramTask(self.problem, rows, self.y, self._ones)
+        task = Task(self.problem, rows, self.y, self._ones)
         run = GramRun(task, solver, 0.0, np.random.default_rng(0), self.deadline.interrupted)
         self._best, self._rounds = run.best, SCHEDULES[solver.schedule](run)
 

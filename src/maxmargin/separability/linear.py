@@ -21,7 +21,7 @@ from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict, exact_least_score, quotient_below
 from ..data.rows import Patterns
 from ..fit.policy import sample_rows
-from ..fit.report import Job, Solution, Stopping, Task
+from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import solve
 from ..kernels.functions import Linear
 from ..numerics.inner_ball import inner_radius
@@ -179,6 +179,6 @@ class LinearSearch(SeparatorSearch):
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
         stopping = Stopping(self.tol, MARGIN_ROUNDS, self.deadline)
         try:
-            return solve(Job(task, None), stopping, self._sample)
+            return solve(task, stopping, self._sample)
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..problem.problem import Problem
+if TYPE_CHECKING:
+    from ..problem.problem import Problem
 
 
 class Point(NamedTuple):

@@ -21,14 +21,16 @@ SIAM J. Optim. 13, 2002.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.linalg
 from scipy.optimize import lsq_linear
 
 from .linear_systems import TINY, PivotedQR
-from .rows import CentredRows
+
+if TYPE_CHECKING:
+    from .rows import CentredRows
 
 # Largest number of changes of the active set: 3 to 10 are usual from points near the optimum.
 MAX_CHANGES = 30

@@ -15,7 +15,7 @@ from ...data.rows import Patterns
 from ...problem.problem import Problem
 from ...solvers.iterate import Point
 from ..deadline import Deadline
-from ..report import Job, Stopping, Task
+from ..report import Stopping, Task
 from ..solve import solve
 from .passes import Near
 
@@ -187,7 +187,7 @@ def solve_in_memory(
     if not y.size or abs(y.sum()) == y.size:
         return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
     patterns = Patterns(X)
-    job = Job(Task(problem, patterns, y, drawn.factors), None, seed=seed)
+    task = Task(problem, patterns, y, drawn.factors, seed=seed)
     sample = Sample(X, y, drawn.factors, patterns.lengths)
-    found = solve(job, Stopping(tol, 1000, deadline), sample)
+    found = solve(task, Stopping(tol, 1000, deadline), sample)
     return Point(found.w, found.b, found.alpha)

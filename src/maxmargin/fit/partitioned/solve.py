@@ -18,7 +18,7 @@ from ...problem.problem import Problem, Status
 from ..best import Best
 from ..deadline import Deadline, solve_tasks
 from ..policy import Stage
-from ..report import Job, Solution, Stopping
+from ..report import Solution, Stopping, Task
 from ..solve import Fit
 from ..state import Progress
 from .cached_loops import loops_passes
@@ -101,13 +101,6 @@ class PartitionedFit:
         return 1 if len(self.classes) == 2 else len(self.classes)
 
 
-class PassTask(NamedTuple):
-    """A binary problem of a partitioned fit, and its label in the reports."""
-
-    problem: Problem
-    label: Any
-
-
 class PassFit(Fit):
     """A binary problem on partitioned rows; a round is a pass. Best dual points are functions that return a `Proof`.
 
@@ -139,8 +132,9 @@ class PassFit(Fit):
         two, problem = whole.problems == 1, whole.problem
         best = Best(problem, whole.partitions.shape[1], 0)
         stopping = replace(whole.stopping, deadline=deadline)
-        task = PassTask(problem, None if two else whole.classes[k])
-        super().__init__(Job(task, None), stopping, best)
+        nothing = np.zeros(0)  # labels and weights are read with the rows
+        label = None if two else whole.classes[k]
+        super().__init__(Task(problem, whole.partitions, nothing, nothing, label=label), stopping, best)
         self.best.alpha = _nothing
         self.whole, self.k, self.positive, self.drawn, self.opened = whole, k, 1 if two else k, drawn, opened
         self.coordinates = Coordinates(problem, whole.partitions.shape[1])
