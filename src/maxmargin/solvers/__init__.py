@@ -1,1 +1,1 @@
-"""The methods behind `algorithm="auto"`, each a generator of points (w, b, alpha), and their linear algebra."""
+"""The batch solvers, each a generator of points (w, b, alpha) that converge to an optimum, and their linear algebra."""

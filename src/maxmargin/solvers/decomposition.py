@@ -193,31 +193,20 @@ def add_rows(rows, slots, c, out):
                 part[j] += c[k] * row[j]
 
 
-# The first value of the auxiliary dual variable of a problem without a free intercept: no step reaches its bounds,
-# which are 0 and inf.
-UNBOUNDED = 1e300
 # Least curvature, relative to the largest entry of the diagonal: the difference K_ii + K_jj - 2 K_ij is rounding below
 # some tens of roundings of such an entry.
 MIN_CURVATURE = 1e-14
 
 
-# The constants of working sets are those that the data sets of benchmarks.before_after were solved with.
 # Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger submatrix.
 SET_SIZE = 2048
-# Rows that enter a working set: at most this share of it, and at most half as many as there are rows between their
-# bounds, or MIN_ENTERING if these are few. With more, rows between their bounds have to leave the set.
-ENTERING_SHARE, MIN_ENTERING = 0.25, 128
 # Rows of each class, about, in the first working set: at a = 0 all entries of the gradient are equal. With more, the
 # first set takes longer; with fewer, the second set starts from a rougher gradient.
 FIRST_ROWS = 64
 FEW_ROWS = 2 * FIRST_ROWS  # these are one working set; of a soft margin it is solved to the optimum
-# A subproblem ends at this share of the violation over all rows: a more exact solution is changed by the next sets.
-SUBPROBLEM_SHARE = 0.01
 # Multiples of the dual variables of a hard margin: smaller ones than the first gain less than the next working set
 # does; the second bounds the growth where there is no separator, so that numbers stay finite for many sets.
 MIN_MULTIPLE, MAX_MULTIPLE = 2.0, 1e6
-# A violation that is rounding, relative to the largest entry of the gradient.
-ROUNDING_VIOLATION = 1e-13
 
 
 class DualPoint(NamedTuple):
@@ -260,9 +249,10 @@ def decomposed_points(
     while not interrupted():
         gradient = y * scores + delta2 * alpha + constant * y * float(alpha @ y) - 1.0
         chosen, violation = working_set(problem, y, caps, alpha, gradient, chosen, size)
-        if chosen.size == 0 or violation <= ROUNDING_VIOLATION * float(np.abs(gradient).max()):
+        if chosen.size == 0 or violation <= 1e-13 * float(np.abs(gradient).max()):  # rounding of the gradient
             return
-        goal, steps = SUBPROBLEM_SHARE * violation, 50 * chosen.size
+        # a more exact solution of the subproblem is changed by the next sets
+        goal, steps = 0.01 * violation, 50 * chosen.size
         if rows.n <= FEW_ROWS and not problem.hard:
             chosen, goal, steps = np.flatnonzero(weights > 0.0), 1e-10, 20_000
         elif chosen.size > FEW_ROWS and not alpha.any():
@@ -273,7 +263,8 @@ def decomposed_points(
         vectors = np.array([y[chosen], caps[chosen], alpha[chosen], gradient[chosen]])
         if not problem.free:
             small = np.pad(small, (0, 1))
-            vectors = np.column_stack([vectors, [1.0, np.inf, UNBOUNDED, 0.0]])
+            # the first value of the auxiliary dual variable: no step reaches its bounds, which are 0 and inf
+            vectors = np.column_stack([vectors, [1.0, np.inf, 1e300, 0.0]])
         # a subproblem is not interrupted; with fewer steps more sets are needed
         if solve_by_pairs(small, *vectors, goal, steps, np.empty((6, len(small)))) == 0:
             return
@@ -339,8 +330,8 @@ def working_set(
     inside = high & low
     free = int(np.count_nonzero(inside))
     entering = size
-    if last_set.size:
-        entering = max(2, min(int(ENTERING_SHARE * size), max(MIN_ENTERING, free // 2)))
+    if last_set.size:  # with more, rows between their bounds would have to leave the set
+        entering = max(2, min(size // 4, max(128, free // 2)))
     # Rising rows are selected above the intercept, which -y g equals at the optimum for all rows between their bounds,
     # and falling rows below it. It is 0, as -y g of the auxiliary row is, or else estimated.
     auxiliary = -np.inf if problem.free else 0.0

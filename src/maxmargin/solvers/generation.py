@@ -27,10 +27,8 @@ from ..problem.problem import Problem
 from .iterate import Point
 from .linear_program import program_points
 
-# Small restricted problems are solved faster, of large ones fewer are needed; measured on benchmarks.before_after.
-WHOLE_ENTRIES, ALL_ROWS, ALL_COLUMNS = 60_000, 400, 400  # up to these sizes nothing is left out
+# Small restricted problems are solved faster, of large ones fewer are needed.
 ADDED_ROWS, ADDED_COLUMNS = 200, 60  # first and at once; a quarter of the size of the problem, if more
-LEAVE_SHARE = 0.6  # of the gap over all columns, at which interior points of a restricted problem end
 ROUNDING = 1e-9  # relative violation that counts as none
 
 Solver = Callable[[Problem, Any, np.ndarray, np.ndarray, Callable[[], bool]], Iterator[Point]]
@@ -76,8 +74,8 @@ def linear_points(
         yield Point(np.zeros(d), 0.0, alpha)  # the optimum where C is small
         return
     rows, columns = np.arange(n), np.arange(d)
-    if n * d > WHOLE_ENTRIES:
-        if n > ALL_ROWS:
+    if n * d > 60_000:  # small programs have all rows and columns
+        if n > 400:
             scores = Plain.scores(X, w)
             classes = (y > 0, y < 0) if problem.free else (np.full(n, True),)
             count = ADDED_ROWS // len(classes)
@@ -100,7 +98,7 @@ def column_points(
     """
     n, d = X.shape
     columns = np.arange(d)
-    if d > ALL_COLUMNS:
+    if d > 400:  # else all columns from the start
         # proportional to the sample weights: the columns of the largest weighted differences of the classes
         alpha: Any = np.minimum(problem.caps(weights), weights)
         alpha = problem.balanced(y, alpha) if problem.free else alpha
@@ -143,7 +141,7 @@ def _generated(
                 length = norm(problem.weights(w, b), problem.q)
                 primal = problem.primal(problem.penalty(length), margins, weights)
                 gaps = [primal - _dual_value(problem, alpha, u, weights) for u in (inside, float(v.max()))]
-                if gaps[0] <= LEAVE_SHARE * gaps[1]:
+                if gaps[0] <= 0.6 * gaps[1]:  # much of the gap is due to columns outside
                     break
         if not any(each.size for each in more) or interrupted():
             return

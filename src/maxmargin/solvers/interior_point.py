@@ -34,9 +34,6 @@ from .linear_systems import TINY, Solve, factor, gram, times_columns, times_rows
 from .penalties import Linear, Penalty
 from .rows import UnitRows
 
-# Steps at most, and short steps in a row: 5 to 20 are usual, 60 occur with a hard margin where the columns differ by
-# four orders of magnitude and the margin is 1e-8 of the rows.
-MAX_STEPS, MAX_SHORT_STEPS = 150, 60
 # A step shorter than this is replaced by a centred one, to half of the present products, without the second-order
 # correction, which is large where the predictor step is far from possible.
 SHORT_STEP = 0.1
@@ -79,10 +76,12 @@ def interior_points(
     if problem.euclidean and A.shape[1] > A.shape[0] and isinstance(A, np.ndarray):
         basis, coordinates = np.linalg.qr(A.T)
         A = np.ascontiguousarray(coordinates.T)
-    least, pending = 4.0, None
+    least, pending = 4.0, None  # the first point is yielded at a gap of 1
     with np.errstate(all="ignore"):
         iteration = _Iteration(problem, A, y, rows.costs)
-    for _ in range(MAX_STEPS):
+    # 5 to 20 steps are usual; 60, short ones, occur with a hard margin where the columns differ by four orders of
+    # magnitude and the margin is 1e-8 of the rows
+    for _ in range(150):
         if interrupted():
             break
         with np.errstate(all="ignore"):
@@ -127,7 +126,7 @@ class _Iteration:
         columns = [y] * free + [-np.ones(self.n)] * hard
         self.F = np.column_stack(columns) if columns else np.zeros((self.n, 0))
         self.goal = np.array([0.0] * free + [-1.0] * hard)
-        self.f, self.unit = np.zeros(self.goal.size), 1.0 - hard
+        self.f, self.fixed_margin = np.zeros(self.goal.size), 1.0 - hard  # a hard margin is one of the f
         # w = 0, and the products of all pairs are about equal, though the equations do not hold
         alpha = (0.5 if self.capped else 1.0) * costs
         balanced = problem.balanced(y, alpha) if free else None
@@ -165,7 +164,7 @@ class _Iteration:
             direction = newton.direction(np.zeros(newton.products.size))
             predicted = float(newton.products_after(newton.longest(direction), direction).mean())
             mu = float(newton.products.mean())
-            target = min(1.0, (predicted / mu) ** 3) * mu
+            target = min(1.0, (predicted / mu) ** 3) * mu  # Mehrotra's choice
             products = target - direction.first * direction.second
             direction = newton.direction(products)
             t = newton.longest(direction)
@@ -191,7 +190,7 @@ class _Iteration:
         self.penalty.first, self.penalty.second = first[size:], second[size:]
         self.f, self.v = self.f + t * direction.f, self.A.T @ self.alpha
         self.short_steps = self.short_steps + 1 if t < SHORT_STEP else 0
-        return self.short_steps < MAX_SHORT_STEPS
+        return self.short_steps < 60
 
 
 class _Direction(NamedTuple):
@@ -221,7 +220,7 @@ class _Newton:
         if at.capped:
             theta += self.ratios[n:]
         xi = at.first[n:] if at.capped else at.delta2 * at.alpha
-        self.residual = at.unit + at.first[:n] - xi - at.A @ at.penalty.w - at.F @ at.f
+        self.residual = at.fixed_margin + at.first[:n] - xi - at.A @ at.penalty.w - at.F @ at.f
         self.balance = at.goal - at.F.T @ at.alpha
         system = _ByColumns if n > at.A.shape[1] else _ByRows
         self.system = system(at.A, at.F, at.penalty.linearise(at.v), theta)

@@ -52,7 +52,6 @@ ROUNDS, PASSES = 4, 21
 GROWTH, STAGE_GAP = 10.0, 2.0
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3  # of H, relative to its diagonal, by factors of 10
 ROUNDING = 1e-14  # relative changes of the objective that are rounding, and a tenth of such a gap
-MAX_STEPS = 500  # 5 to 30 are usual, about 200 for C = 100 on text
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class _Iterate:
     v: np.ndarray
     objective: float
     gap: float
-    multiple: float  # the best one of alpha
+    multiple: float  # the t of the largest dual objective at t alpha
 
     @property
     def point(self) -> Point:
@@ -105,9 +104,8 @@ class _Rows:
         costs = now.stage.curvatures(self.weights)[rows]
         if sp.issparse(self.X):
             A = sp.csr_array(self.X)[rows][:, columns]
-            H = sparse_gram(
-                A, costs, np.arange(rows.size)
-            )  # its last row and column are those of a constant 1
+            # its last row and column are those of a constant 1
+            H = sparse_gram(A, costs, np.arange(rows.size))
             H, sums = H[:-1, :-1], H[-1, :-1]
             return H - np.outer(sums, sums / max(costs.sum(), TINY)) if now.stage.free else H.copy()
         A = self.X[np.ix_(rows, columns)]
@@ -167,7 +165,7 @@ def l1_points(
     largest = max(float(np.abs(now.v).max(initial=0.0)), TINY)
     threshold = 1.0 if problem.power == 1 else float(now.alpha @ now.slack) / largest
     C, least, damping, model_damping = GROWTH * threshold / largest * problem.C, np.inf, 0.0, 1e-3
-    for step in range(MAX_STEPS):
+    for step in range(500):  # 5 to 30 are usual, about 200 for C = 100 on text
         if step == 0 or (now.stage is not problem and now.gap <= STAGE_GAP):
             now = rows.at(replace(problem, C=C) if C < problem.C else problem, now.w, now.z)
             C *= GROWTH

@@ -1,4 +1,4 @@
-"""The linear programs of p = inf (weights in the 1-norm) and p = 1 (weights in the largest-entry norm), by HiGHS.
+"""The linear programs of p = inf (w in the 1-norm) and p = 1 (w in the inf-norm), by HiGHS.
 
 With rows a_i = y_i x_i, the constant coordinate included, costs c_i = C s_i of the slacks xi_i, s_i the sample weights,
 and q the dual exponent of p (1/p + 1/q = 1)::
@@ -25,9 +25,6 @@ from ..numerics.sums import row_norms
 from ..problem.problem import Problem
 from .iterate import Point
 from .linear_systems import signed_rows
-
-# Iterations for each row and column: one to three are usual, and HiGHS can cycle without an end.
-ITERATIONS = 20
 
 
 def program_points(
@@ -72,7 +69,7 @@ def program_points(
     options = {
         "primal_feasibility_tolerance": 1e-10,  # the least that HiGHS accepts
         "dual_feasibility_tolerance": 1e-10,
-        "maxiter": ITERATIONS * sum(G.shape),
+        "maxiter": 20 * sum(G.shape),  # one to three for each row and column are usual, but HiGHS can cycle
         "time_limit": seconds_left(interrupted),
     }
     if interrupted() or options["time_limit"] <= 0.0:

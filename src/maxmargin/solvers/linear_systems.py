@@ -13,12 +13,6 @@ from ..engine.jit import compiled
 from ..numerics.sparse_columns import canonical, with_constant_column
 from ..problem.problem import Problem
 
-# Ridges added to the diagonal of ones, tried in this order until the Cholesky factor exists. A larger ridge changes the
-# solution more; beyond the last one too few digits are left.
-RIDGES = 0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10
-# A pivot up to this times max(m, k) times the largest counts as rounding, for a matrix of m rows and k columns. It is a
-# few hundred times the rounding of float64: a larger one drops columns that are only nearly dependent.
-PIVOT_ROUNDING = 1e-13
 TINY = 1e-300  # the smallest divisor, which avoids a division by 0, and the least scale of pivots
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of results than these calls have
@@ -29,9 +23,9 @@ Solve = Callable[[np.ndarray], np.ndarray]  # from right-hand sides to solutions
 def factor(matrix: np.ndarray) -> Solve | None:
     """Factor a symmetric positive definite matrix; return a function that solves linear systems with it.
 
-    Rows and columns are scaled to a diagonal of ones. Where rounding has made the matrix indefinite, the first of
-    `RIDGES` that gives a factor is added to this diagonal. LAPACK is called directly: SciPy's wrappers take longer than
-    the factorisation of a small matrix.
+    Rows and columns are scaled to a diagonal of ones. Where rounding has made the matrix indefinite, the first of a
+    few ridges that gives a factor is added to this diagonal. LAPACK is called directly: SciPy's wrappers take longer
+    than the factorisation of a small matrix.
 
     Parameters
     ----------
@@ -52,7 +46,8 @@ def factor(matrix: np.ndarray) -> Solve | None:
     scaled *= root[:, None]
     if not np.isfinite(scaled).all():
         return None
-    for ridge in RIDGES:
+    # a larger ridge changes the solution more; beyond the last one too few digits are left
+    for ridge in (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10):
         scaled.flat[:: root.size + 1] = 1.0 + ridge
         # the transpose is the same matrix, in the column order of LAPACK
         lower, failed = _linalg.lapack.dpotrf(scaled.T, lower=1)
@@ -81,8 +76,9 @@ class PivotedQR:
     def __init__(self, B: np.ndarray) -> None:
         self.Q, self._R, self._order = _linalg.qr(B, mode="economic", pivoting=True, check_finite=False)
         pivots = np.abs(np.diag(self._R))
-        floor = PIVOT_ROUNDING * max(B.shape) * max(float(pivots.max(initial=0.0)), TINY)
-        self.rank = int(np.count_nonzero(pivots > floor))
+        # a few hundred times the rounding of float64: with a larger factor nearly dependent columns are dropped, too
+        rounding = 1e-13 * max(B.shape) * max(float(pivots.max(initial=0.0)), TINY)
+        self.rank = int(np.count_nonzero(pivots > rounding))
         self.Q, self._R = self.Q[:, : self.rank], self._R[: self.rank, : self.rank]
 
     def solve_transposed(self, right: np.ndarray) -> np.ndarray:

@@ -22,14 +22,6 @@ from .wide_rows import WideRows
 CHUNK_BYTES = 2**20
 # Entries of dense rows up to which they are copied: beyond, a copy takes longer than centring in each pass.
 MAX_COPY = 2**20
-# Rows for each non-zero coefficient of a linear combination, above which a copy of the rows with these coefficients
-# takes less time than a product with all rows.
-ROWS_PER_COEFFICIENT = 4
-# Rows up to which wide rows are replaced by their coordinates, and columns up to which rows are not wide: systems in
-# the columns are no slower then.
-MAX_WIDE_ROWS, MAX_NARROW_COLUMNS = 1000, 100
-# Rows from which the mean and the unit are estimated: they need not be exact.
-SAMPLE_ROWS = 4096
 
 
 class CentredRows:
@@ -75,7 +67,7 @@ class CentredRows:
         self._all: tuple[np.ndarray, np.ndarray] | None = None
         self.constant = 1.0 if problem.free else problem.rho
         self.size = self.d + (self.constant > 0.0)
-        some = X[:: 1 + self.n // SAMPLE_ROWS]
+        some = X[:: 1 + self.n // 4096]  # the mean and the unit need not be exact
         if like is not None:
             self.mean, self.unit = like.mean, like.unit
         else:
@@ -115,7 +107,7 @@ class CentredRows:
     def combine(self, c: np.ndarray) -> np.ndarray:
         """Return sum c_i b_i over all rows."""
         X, some = self.X if self.copy is None else self.copy, None if sp.issparse(self.X) else c.nonzero()[0]
-        if some is not None and ROWS_PER_COEFFICIENT * some.size < c.size:  # most dual variables are zero
+        if some is not None and 4 * some.size < c.size:  # most are zero: faster than a product with all rows
             sums = c[some] @ X.take(some, axis=0)
         else:
             sums = Plain.combine(X, c) if self.copy is None else c @ X
@@ -203,7 +195,7 @@ def centred_rows(problem: Problem, X: Any) -> CentredRows:
     n, d = X.shape
     if sp.issparse(X) and n * d <= MAX_COPY and may_be_dense(X):
         X = X.toarray()
-    if n <= MAX_WIDE_ROWS and d > max(n, MAX_NARROW_COLUMNS):
+    if n <= 1000 and d > max(n, 100):  # up to 100 columns, systems in the columns are no slower
         wide = WideRows(problem, X)
         return CentredRows(wide.problem, wide.coordinates, wide=wide)
     return CentredRows(problem, X)
@@ -234,7 +226,7 @@ class UnitRows(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray) -> UnitRows:
         """Return the rows of a problem on X, of shape (n, d), with labels -1.0 and 1.0 and positive sample weights."""
-        mean = np.zeros(X.shape[1])
+        mean, hard = np.zeros(X.shape[1]), problem.hard
         if may_be_dense(X):
             X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
             if problem.free:
@@ -243,9 +235,7 @@ class UnitRows(NamedTuple):
         A = signed_rows(problem, X, y)
         unit = float(row_norms(A, problem.p).max(initial=0.0)) or 1.0
         with np.errstate(over="ignore"):  # costs of inf end the iterations
-            costs = (
-                np.ones(y.size) if problem.hard else problem.C * weights * np.float64(unit) ** problem.power
-            )
+            costs = np.ones(y.size) if hard else problem.C * weights * np.float64(unit) ** problem.power
         return cls(problem, A / unit, costs, unit, mean)
 
     def restored(self, point: Point) -> Point:

@@ -40,22 +40,8 @@ MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
 # Rows from which the problem of every SAMPLE_EVERY-th row is solved first, to the gap SAMPLE_GAP, if there are ten of
 # these for each column. A larger sample takes longer, a smaller one is a worse start.
 MIN_SAMPLE_ROWS, SAMPLE_EVERY, SAMPLE_GAP = 4000, 16, 1e-2
-# Rows that are active at a start from a sample, for each column: fewer take more steps, more take more problems.
-START_ACTIVE = 128
-# Columns beyond which conjugate gradients replace the factorisation of the Hessian, which costs n d^2 + d^3 a step.
-MAX_COLUMNS = 1000
-# Rows, and rows x columns^2, up to which problems are solved to the optimum, with a few more steps, and the gap that is
-# rounding there.
-MAX_EXACT_ROWS, MAX_EXACT_WORK, EXACT_GAP = 2000, 2e8, 1e-11
-# The slope at the end of a line search, as a share of that at its start: less takes more evaluations, and near the
-# optimum steps that are not exactly 1.
-LINE_SLOPE = 0.1
 # Points are yielded from the gap `tol` on, whenever the gap has fallen to this share.
 REPORT_SHARE = 0.2
-# Largest number of rows that enter or leave, as a share of the active rows, for which M is updated; and the share of
-# the largest value of a diagonal entry below which subtractions have cancelled three digits of it. Up to SMALL_PRODUCT
-# multiplications M is always computed from all active rows.
-MAX_CHANGED, MIN_DIAGONAL, SMALL_PRODUCT = 0.5, 1e-3, 100_000
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of results than these calls have
 
@@ -93,8 +79,9 @@ def points(
     costs = (problem.caps(weights) if hinge else problem.curvatures(weights)) * rows.unit**2
     costs = np.minimum(np.maximum(costs, TINY), 1.0 / TINY)
     state = _State(rows, y, costs, 1.0 if hinge else np.inf, stop)
-    exact = rows.copy is not None and n <= MAX_EXACT_ROWS and n * size**2 <= MAX_EXACT_WORK
-    yield from (_hinge_points if hinge else _squared_points)(state, EXACT_GAP if exact else tol, start)
+    # small problems are solved to the optimum, with a few more steps: a gap of 1e-11 is rounding there
+    exact = rows.copy is not None and n <= 2000 and n * size**2 <= 2e8
+    yield from (_hinge_points if hinge else _squared_points)(state, 1e-11 if exact else tol, start)
     better = polished(rows, y, costs, state.alpha, state.z, stop) if hinge and exact else None
     if better is not None:  # asked for where the last point is not as exact as required
         z, alpha = better
@@ -204,7 +191,8 @@ def _find_hinge_start(state: _State, start: tuple[np.ndarray, float] | None) -> 
         state.z = state.rows.coordinates(*start)
         state.set_slack()
         sizes = np.abs(state.slack)
-        most = min(sizes.size // 5, START_ACTIVE * state.z.size)
+        # the number of active rows: with fewer a problem takes more steps, with more there are more problems
+        most = min(sizes.size // 5, 128 * state.z.size)
         width = float(np.partition(sizes, most)[most]) or 1.0
         state.go_to(state.z, np.full(sizes.size, 0.5), 0.5 / width)
         return
@@ -374,9 +362,10 @@ class _State:
     def step(self) -> bool:
         """Move z to the minimum of f along the Newton direction, and evaluate; return whether f decreases.
 
-        The line search ends where the absolute slope is at most the share `LINE_SLOPE` of that at its start.
+        The line search ends where the absolute slope is a tenth of that at its start: less takes more evaluations, and
+        near the optimum steps that are not exactly 1.
         """
-        if self.rows.size > MAX_COLUMNS:
+        if self.rows.size > 1000:  # a factorisation would cost n d^2 + d^3
             dz = self._conjugate_gradients()
         else:
             H = self.hessian.regularised(self.active, self.sigma)
@@ -391,7 +380,7 @@ class _State:
             return False
         change = self.rows.scores(dz)
         change *= self.y
-        t, share, active = self._line_minimum(dz, change, -LINE_SLOPE * slope)
+        t, share, active = self._line_minimum(dz, change, -0.1 * slope)
         if not t > 0.0:
             return False
         self.z = self.z + t * dz
@@ -461,16 +450,15 @@ class _Hessian:
         """Return R + sigma M for these active rows."""
         changed, count = active != self._active, np.count_nonzero(active)
         moved = np.count_nonzero(changed)
-        fresh = not self._matrix.size or moved > MAX_CHANGED * count
-        if moved and not fresh:
-            fresh = count * self.rows.size**2 <= SMALL_PRODUCT
+        few = count * self.rows.size**2 <= 100_000  # multiplications, which take no longer than an update
+        fresh = not self._matrix.size or moved > 0.5 * count or (moved > 0 and few)
         if moved and not fresh:
             self._matrix = self._matrix + self.rows.products(self.costs, (changed & active).nonzero()[0])
             self._largest = np.maximum(self._largest, self._matrix.diagonal())
             left = (changed & self._active).nonzero()[0]
             self._matrix = self._matrix - self.rows.products(self.costs, left)
-            fresh = not (self._matrix.diagonal() >= MIN_DIAGONAL * self._largest).all()
-        if fresh:  # many rows changed, or the subtraction cancels digits of the diagonal
+            fresh = not (self._matrix.diagonal() >= 1e-3 * self._largest).all()
+        if fresh:  # many rows changed, or the subtraction has cancelled three digits of the diagonal
             self._matrix = self.rows.products(self.costs, active.nonzero()[0])
             self._largest = self._matrix.diagonal()
         self._active = active

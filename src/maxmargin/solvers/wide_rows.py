@@ -12,13 +12,6 @@ import scipy.sparse as sp
 from ..numerics.sparse_columns import with_constant_column
 from ..problem.problem import Problem
 
-# Least pivot of a Cholesky factor of the products of rows, relative to the largest pivot, with which the factor gives
-# the basis: it has half of the digits. Below it an orthogonal factor is computed, which costs more.
-MIN_PIVOT = 1e-4
-# Rows are centred if their squared deviations from the mean are less than this fraction of their squares: above it
-# centring gains less than a digit.
-MAX_SPREAD = 0.1
-
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
 
@@ -48,19 +41,16 @@ class WideRows:
         self._rho, self._X, self.mean = problem.rho, X.astype(float), np.zeros(X.shape[1])
         products = self._products()
         total = float(np.trace(products))
-        # sum |x_i - mean|^2 = trace - n mean(X X')
-        if (
-            problem.free
-            and not sp.issparse(X)
-            and not total - len(products) * products.mean() >= MAX_SPREAD * total
-        ):
+        # sum |x_i - mean|^2 = trace - n mean(X X'); above a tenth of sum |x_i|^2 centring gains less than a digit
+        spread = total - len(products) * products.mean()
+        if problem.free and not sp.issparse(X) and not spread >= 0.1 * total:
             self.mean = self._X.mean(axis=0)
             self._X = self._X - self.mean
             products = self._products()
         L, failed = _linalg.lapack.dpotrf(products, lower=True, clean=True)
         self._combine = lambda w: _linalg.lapack.dtrtrs(L, w, lower=1, trans=1)[0]
         self._basis, self.coordinates, pivots = None, L, np.diag(L)
-        if not failed and pivots.min() > MIN_PIVOT * pivots.max():
+        if not failed and pivots.min() > 1e-4 * pivots.max():  # with a smaller pivot too few digits are left
             return
         if sp.issparse(X):
             squares, V = _linalg.eigh(products, check_finite=False)
