@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from .base import Algorithm, Bias, Facts, Plan
 from .normalised.perceptron import NormalisedPerceptron, VonNeumann
 from .normalised.smoothed import IteratedSmoothedPrimalDual, SmoothedPerceptron, SmoothedPrimalDual
@@ -58,6 +61,31 @@ KERNEL_ALGORITHMS: dict[str, type[Algorithm] | type[Decomposition]] = {
     Decomposition.name: Decomposition,
     **{name: cls for name, cls in ALGORITHMS.items() if cls.kernelised},
 }
+
+
+def named_algorithm(algorithm: Any, names: Iterable[str], example: str, kinds: Any) -> Any:
+    """Return the algorithm of a name, or the object itself.
+
+    Parameters
+    ----------
+    algorithm : str or object
+    names : iterable of str
+        Names that are accepted.
+    example : str
+        An object for the error message.
+    kinds : type or union of types
+        Of objects that are accepted.
+    """
+    names = list(names)
+    if isinstance(algorithm, str) and algorithm in names:
+        return (ALGORITHMS | KERNEL_ALGORITHMS)[algorithm]()
+    if isinstance(algorithm, kinds):
+        return algorithm
+    raise ValueError(
+        f"algorithm must be 'auto', one of {', '.join(map(repr, names))}, or an object such as {example}; got "
+        f"{algorithm!r}."
+    )
+
 
 __all__ = [
     "ALGORITHMS",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition
+from ..algorithms import KERNEL_ALGORITHMS, Algorithm, Decomposition, named_algorithm
 from ..certificates.gram import check_kernel
 from ..data.door import check_entries
 from ..data.rows import engine_rows
@@ -292,8 +292,7 @@ def kernel_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         return Decomposition()
-    kinds = Algorithm | Decomposition
-    algorithm = validation.named_algorithm(algorithm, KERNEL_ALGORITHMS, "PUMMA()", kinds)
+    algorithm = named_algorithm(algorithm, KERNEL_ALGORITHMS, "PUMMA()", Algorithm | Decomposition)
     if isinstance(algorithm, Algorithm) and algorithm.refuses_kernels() is not None:
         raise ValueError(f"{algorithm.name!r} does not work with kernels: use {algorithm.refuses_kernels()}.")
     if problem is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import ALGORITHMS, Algorithm
+from ..algorithms import ALGORITHMS, Algorithm, named_algorithm
 from ..certificates.row_pass import certify
 from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
@@ -197,7 +197,7 @@ def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorith
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         return None
-    algorithm = validation.named_algorithm(algorithm, ALGORITHMS, "MPU()", Algorithm)
+    algorithm = named_algorithm(algorithm, ALGORITHMS, "MPU()", Algorithm)
     if algorithm.schedule not in algorithm.schedules:
         got = f"got {algorithm.schedule!r}"
         raise ValueError(f"schedule of {algorithm.name} must be one of {algorithm.schedules}; {got}.")

@@ -21,6 +21,7 @@ from ..algorithms import (
     Facts,
     FixedDirectionalMargin,
     LocalPerceptron,
+    named_algorithm,
 )
 from ..algorithms.base import PerceptronLike
 from ..data.door import check_costs, check_entries
@@ -353,7 +354,7 @@ def stream_algorithm(algorithm: Any, problem: Problem) -> Algorithm:
     suitable = [name for name, cls in ALGORITHMS.items() if streams(cls)]
     if isinstance(algorithm, str) and algorithm == "auto":
         algorithm = LocalPerceptron.name
-    algorithm = validation.named_algorithm(algorithm, ALGORITHMS, "ALMA()", Algorithm, suitable)
+    algorithm = named_algorithm(algorithm, ALGORITHMS, "ALMA()", Algorithm)
     if not streams(type(algorithm)):
         raise ValueError(
             f"algorithm {algorithm.name!r} cannot learn from a stream, which brings a pattern only once. Use "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from numbers import Integral
@@ -127,35 +127,6 @@ def check_parameters(model: Any, checks: Checks) -> None:
         value = getattr(model, name)
         if not is_valid(value):
             raise ValueError(f"{name} must be {what.format(value)}.")
-
-
-def named_algorithm(
-    algorithm: Any, registry: Mapping[str, Any], example: str, kinds: Any, listed: Iterable[str] | None = None
-) -> Any:
-    """Return the algorithm of a name in the registry, or the object itself.
-
-    Parameters
-    ----------
-    algorithm : str or object
-    registry : dict
-        Classes by name.
-    example : str
-        An object for the error message.
-    kinds : type or union of types
-        Of objects that are accepted.
-    listed : iterable of str, default=None
-        Names for the error message; None for all of the registry.
-    """
-    if isinstance(algorithm, str):
-        if algorithm not in registry:
-            raise ValueError(
-                f"algorithm must be 'auto', one of {', '.join(map(repr, listed or registry))}, or an object such as "
-                f"{example}; got {algorithm!r}."
-            )
-        return registry[algorithm]()
-    if not isinstance(algorithm, kinds):
-        raise ValueError(f"algorithm must be a name or a rule object such as {example}; got {algorithm!r}.")
-    return algorithm
 
 
 def check_solves(algorithm: Any, problem: Problem, registry: Mapping[str, Any]) -> None:

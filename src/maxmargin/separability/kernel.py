@@ -123,10 +123,9 @@ class KernelSearch(SeparatorSearch):
         if isinstance(found, ExactDirection):
             # the matrix is rounded: a separator of its rows need not be one of the exact inner products
             found = "what separates the rows of the matrix may be the rounding of its entries"
-        if self._decompose(set_budget(self.y.size)):
-            return self._separable()
-        if self.more_sets and self._decompose(self.more_sets):
-            return self._separable()
+        for sets in (set_budget(self.y.size), self.more_sets):
+            if sets and self._decompose(sets):
+                return self._separable()
         return self.undecided(f"{self._end}; {found}", self._certificate(0.0))
 
     def exact_rows(self) -> IntegerRows:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..algorithms import ALGORITHMS
+from ..algorithms import ALGORITHMS, named_algorithm
 from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.gram import check_kernel
 from ..certificates.training_data import rows_and_labels
@@ -240,15 +240,8 @@ def _named(algorithm: Any) -> NormalisedAlgorithm | None:
     """Return the algorithm of a name, or the object itself; None for "auto"."""
     if isinstance(algorithm, str) and algorithm == "auto":
         return None
-    named = {name: cls for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)}
-    if isinstance(algorithm, NormalisedAlgorithm):
-        return algorithm
-    if not isinstance(algorithm, str) or algorithm not in named:
-        raise ValueError(
-            f"algorithm must be 'auto', one of {', '.join(map(repr, named))}, or an object such as VonNeumann(); "
-            f"got {algorithm!r}."
-        )
-    return named[algorithm]()
+    names = [name for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)]
+    return named_algorithm(algorithm, names, "VonNeumann()", NormalisedAlgorithm)
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
