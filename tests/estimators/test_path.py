@@ -156,4 +156,3 @@ class TestCrossValidation:
             clf.fit(X, y, np.ones(y.size))
         with pytest.raises(ValueError, match="no row with a weight"):
             clf.set_params(cv=[(np.arange(300), np.arange(300, 400))]).fit(X, y, np.arange(y.size) < 300)
-        assert not hasattr(clf, "C")

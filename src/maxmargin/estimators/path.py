@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import product
-from threading import Event
 from time import perf_counter
 from typing import Any
 
@@ -272,13 +271,6 @@ def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:
     return costs, norms
 
 
-class _Chosen:
-    """A parameter of `MaxMarginClassifier` that cross-validation chooses: the estimator has no such attribute."""
-
-    def __get__(self, estimator: Any, owner: type) -> Any:
-        raise AttributeError("cross-validation chooses C and p (see C_ and p_); there is no warm start.")
-
-
 @dataclass(eq=False, repr=False)
 class MaxMarginClassifierCV(MaxMarginClassifier):
     """`MaxMarginClassifier` with C, and the norm, chosen by cross-validation.
@@ -297,7 +289,7 @@ class MaxMarginClassifierCV(MaxMarginClassifier):
         None is 5 folds, stratified.
     scoring : str or callable, default=None
         None is accuracy.
-    loss, norm_power, tol, fit_intercept, intercept, intercept_scaling, class_weight, algorithm, point, max_iter, \
+    loss, norm_power, tol, fit_intercept, intercept, intercept_scaling, class_weight, algorithm, max_iter, \
 max_time, callback, n_jobs, random_state, verbose
         As in `MaxMarginClassifier`. `n_jobs` is the number of threads for the folds, and for the classes of the last
         fit. `max_time` is the limit of each fit.
@@ -316,10 +308,8 @@ max_time, callback, n_jobs, random_state, verbose
         Certified gaps of these fits.
     best_score_ : float
         The best mean score.
-    best_estimator_ : MaxMarginClassifier
-        The classifier that is fitted to all rows.
     coef_, intercept_, classes_, certificate_, status_, history_, n_iter_
-        Attributes of `best_estimator_`.
+        Of the fit to all rows, as in `MaxMarginClassifier`.
 
     See Also
     --------
@@ -338,9 +328,9 @@ max_time, callback, n_jobs, random_state, verbose
     True
     """
 
-    C: Any = field(default=_Chosen(), init=False)
-    p: Any = field(default=_Chosen(), init=False)
-    warm_start: Any = field(default=_Chosen(), init=False)
+    C: Any = field(default=property(lambda model: model.C_), init=False)  # those of the fit to all rows
+    p: Any = field(default=property(lambda model: model.p_), init=False)
+    warm_start: Any = field(default=False, init=False)
     Cs: int | Sequence[float] = 10
     _: KW_ONLY
     ps: Sequence[float | str] = (2,)
@@ -378,7 +368,6 @@ max_time, callback, n_jobs, random_state, verbose
         parameters = self.get_params(deep=False).items()
         shared = {name: value for name, value in parameters if name not in ("Cs", "ps", "cv", "scoring")}
         costs, norms = grid(self.Cs, self.ps)
-        whole = MaxMarginClassifier(float(costs[0]), p=norms[0], **shared)
         given = X
         X, y = validate_rows(self, X, y, order="C")
         distinct_labels(y)  # splitters have other messages
@@ -387,90 +376,46 @@ max_time, callback, n_jobs, random_state, verbose
         folds = list(splitter.split(X, y, groups))
         if not folds:
             raise ValueError("cv has no splits: give at least one, or a number of folds.")
-        scorer: Any = check_scoring(whole, scoring=self.scoring)
-        shared["n_jobs"] = None
-        fit_path = partial(margin_path, Cs=costs.tolist(), ps=norms, **shared)
+        scorer: Any = check_scoring(self, scoring=self.scoring)
+        fit_path = partial(margin_path, Cs=costs.tolist(), ps=norms, **shared | {"n_jobs": None})
         total = len(folds) + 1  # with the fit of all rows
-        begin = partial(announce, "fold", of=total, verbose=self.verbose)
-        paths = _FoldPaths(X, y, weights, fit_path, scorer, begin)
+        fold_scores = partial(self._fold_scores, (X, y, weights), fit_path, scorer, total)
         parallel: Any = Parallel(n_jobs=jobs(self.n_jobs, len(folds)), require="sharedmem")
-        found = parallel(delayed(paths.scores)(fold, *rows) for fold, rows in enumerate(folds))
-        if paths.interrupted.is_set():
-            raise RuntimeError("callback ended a fit of a fold before C was chosen: set max_time.")
+        found = parallel(delayed(fold_scores)(fold, *rows) for fold, rows in enumerate(folds))
         scores, gaps = np.moveaxis(np.array(found), 1, 0).reshape(2, len(folds), len(norms), costs.size)
         mean = scores.mean(axis=0)
         best = np.argwhere(mean == mean.max())  # by rising i
         i, k = min(best, key=lambda point: (point[0], costs[point[1]]))
-        whole.set_params(C=float(costs[k]), p=norms[i])
+        self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
+        self.C_, self.p_ = float(costs[k]), norms[i]
+        self.scores_, self.gaps_, self.best_score_ = scores, gaps, float(mean[i, k])
         announce("all rows", total, total, verbose=self.verbose)
-        interruption = Interruption()
-        with interruption:
-            whole.fit(given, y, sample_weight)
-        with Deadline() as storing:
-            self.Cs_, self.ps_ = costs, np.array(norms, dtype=object if "log" in norms else float)
-            self.C_, self.p_ = float(costs[k]), norms[i]
-            self.scores_, self.gaps_, self.best_score_ = scores, gaps, float(mean[i, k])
-            self.best_estimator_, parameters = whole, whole.get_params()
-            vars(self).update((name, value) for name, value in vars(whole).items() if name not in parameters)
-        storing.raise_interrupt(self)
-        interruption.raise_with(self)
+        super().fit(given, y, sample_weight)
         return self
 
-
-@dataclass(frozen=True, eq=False)
-class _FoldPaths:
-    """Paths and scores of the folds.
-
-    Attributes
-    ----------
-    X, y, weights
-        The data of all rows; weights may be None.
-    fit_path : callable
-        `margin_path` with all parameters.
-    scorer : callable
-    begin : callable
-        Called with the number of a fold that begins.
-    interrupted : Event
-        Set when the callback ends a path: no further path is fitted then.
-    """
-
-    X: Any
-    y: np.ndarray
-    weights: np.ndarray | None
-    fit_path: Callable[..., MarginPath]
-    scorer: Any
-    begin: Callable[[int], None]
-    interrupted: Event = field(default_factory=Event)
-
-    def scores(self, fold: int, train: np.ndarray, test: np.ndarray) -> tuple[list[float], list[float]]:
-        """Fit the path of one fold; return the score and the certified gap of every point."""
-        if self.interrupted.is_set():
-            return [], []
-        self.begin(fold + 1)
-        weights = None if self.weights is None else self.weights[train]
+    def _fold_scores(
+        self, data: Any, fit_path: Any, scorer: Any, total: int, fold: int, train: Any, test: Any
+    ) -> tuple[list[float], list[float]]:
+        """Fit the path of one fold; return the score of every point on its test rows, and the certified gap."""
+        X, y, weights = data
+        announce("fold", fold + 1, total, verbose=self.verbose)
         try:
-            path = self.fit_path(self.X[train], self.y[train], sample_weight=weights)
+            path = fit_path(X[train], y[train], sample_weight=None if weights is None else weights[train])
         except FitInterruptedError:  # its result, a part of the path of one fold, chooses nothing
             raise KeyboardInterrupt("the choice of C was interrupted: the estimator is as it was.") from None
         if Status.INTERRUPTED in path.statuses_:
-            self.interrupted.set()
-            return [], []
-        scores = self._test_scores(fold, test, path)
+            raise RuntimeError("callback ended a fit of a fold before C was chosen: set max_time.")
+        if len(test) == 0 or (weights is not None and not weights[test].any()):
+            raise ValueError(f"fold {fold} (counted from 0) has no row with a weight to score: change cv.")
+        weighted = {} if weights is None else {"sample_weight": weights[test]}
+        try:
+            scores = [float(scorer(model, X[test], y[test], **weighted)) for model in path]
+        except TypeError as error:
+            if "sample_weight" in str(error):
+                raise TypeError("scoring must take sample_weight: change it, or leave weights out") from error
+            raise
         for model, score in zip(path, scores, strict=True):
             if np.isnan(score):
                 point = f"C = {model.C:g}, p = {model.p}"
                 raise ValueError(f"fold {fold} (counted from 0) scores nan at {point}: change scoring.")
         return scores, list(path.gaps_)
-
-    def _test_scores(self, fold: int, test: np.ndarray, path: MarginPath) -> list[float]:
-        """Score every point of a path on the test rows of its fold."""
-        X, y, weights = self.X[test], self.y[test], None if self.weights is None else self.weights[test]
-        if len(y) == 0 or (weights is not None and not weights.any()):
-            raise ValueError(f"fold {fold} (counted from 0) has no row with a weight to score: change cv.")
-        weighted = {} if weights is None else {"sample_weight": weights}
-        try:
-            return [float(self.scorer(model, X, y, **weighted)) for model in path]
-        except TypeError as error:
-            if "sample_weight" in str(error):
-                raise TypeError("scoring must take sample_weight: change it, or leave weights out") from error
-            raise

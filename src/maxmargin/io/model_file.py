@@ -55,12 +55,12 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     OSError
         If the file cannot be written.
     """
-    model = chosen(model)
-    if type(model) not in _LAYOUTS:
+    kind = MaxMarginClassifier if isinstance(model, MaxMarginClassifier) else type(model)
+    if kind not in _LAYOUTS:
         names = ", ".join(cls.__name__ for cls in _LAYOUTS)
         raise ModelFileError(f"save writes models of {names}; got {type(model).__name__}.")
     check_is_fitted(model)
-    attributes, parts = _LAYOUTS[type(model)]
+    attributes, parts = _LAYOUTS[kind]
     fitted: Record = {}
     arrays: Arrays = {}
     for name in attributes:
@@ -71,18 +71,10 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
             fitted[name] = plain(value)
     for write, _ in parts:
         write(model, fitted, arrays)
-    record = {"class": type(model).__name__, "parameters": _parameters_of(model), "fitted": fitted}
+    record = {"class": kind.__name__, "parameters": _parameters_of(model, kind), "fitted": fitted}
     content = pack(arrays, record)
     with written_whole(path) as file:
         file.write(content)
-
-
-def chosen(model: Any) -> Any:
-    """Return a model, or the classifier that a fitted `MaxMarginClassifierCV` has chosen."""
-    if isinstance(model, MaxMarginClassifier):
-        check_is_fitted(model)
-        return getattr(model, "best_estimator_", model)
-    return model
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -129,10 +121,9 @@ def _model(record: Record, arrays: Arrays) -> Model:
 # parameters
 
 
-def _parameters_of(model: Any) -> Record:
+def _parameters_of(model: Any, kind: type[Any]) -> Record:
     """Return the parameters of a classifier as JSON has them, without those that hold code or state."""
-    parameters = model.get_params(deep=False)
-    parameters.pop("callback", None)
+    parameters = {name: getattr(model, name) for name in kind().get_params(deep=False) if name != "callback"}
     if not isinstance(parameters.get("random_state"), int | np.integer | None):
         parameters["random_state"] = None
     return {name: _parameter_record(value) for name, value in parameters.items()}
