@@ -7,7 +7,7 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
-from .options import STOPPED, ColumnOptions, Result, command
+from .options import STOPPED, Result, command
 
 
 @command(
@@ -19,7 +19,7 @@ def compare(
     *,
     algorithms: str | None = None,
     n_features: int | None = None,
-    columns: ColumnOptions,
+    columns: Any,
     csv: Path | None = None,
     picture: Path | None = None,
     as_json: bool = False,

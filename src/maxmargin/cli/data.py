@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,14 @@ from ..numerics.progress import announce
 from ..readers import DataError, Expected, Table, names_columns, read
 from ..readers.files import check_file
 from ..readers.table import TooLargeError
-from .options import ColumnOptions
 
 
-def _check_columns(data: Path, columns: ColumnOptions) -> None:
+def _check_columns(data: Path, columns: Expected) -> None:
     """Raise DataError where columns are named, and this kind of file has no names of columns."""
-    if names_columns(data, **columns.layout()):
+    if names_columns(data, columns.header, columns.delimiter):
         return
-    for option, value in zip(("--label", "--columns", "--drop"), columns[:3], strict=True):
+    given = {"--label": columns.label, "--columns": columns.use, "--drop": columns.drop}
+    for option, value in given.items():
         if value:
             raise DataError(
                 f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and the columns of this kind of "
@@ -27,7 +28,7 @@ def _check_columns(data: Path, columns: ColumnOptions) -> None:
             )
 
 
-def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions) -> Table:
+def read_labelled(data: Path, n_features: int | None, columns: Expected) -> Table:
     """Read rows with labels that are classes.
 
     Parameters
@@ -35,7 +36,7 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions) ->
     data : Path
     n_features : int or None
         ``--n-features``.
-    columns : ColumnOptions
+    columns : Expected
 
     Raises
     ------
@@ -43,10 +44,10 @@ def read_labelled(data: Path, n_features: int | None, columns: ColumnOptions) ->
         If an option does not apply to the file, or its labels are missing or no classes.
     """
     _check_columns(data, columns)
-    if n_features is not None and names_columns(data, **columns.layout()):
+    if n_features is not None and names_columns(data, columns.header, columns.delimiter):
         raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
     _refuse_folder(data)
-    table = read(data, n_features, **columns.requirements())
+    table = read(data, **vars(replace(columns, n_features=n_features)))
     if table.y is None:
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
     if table.y.dtype.kind == "f":
@@ -66,7 +67,7 @@ def _refuse_folder(data: Path) -> None:
 def stored_rows(
     data: Path,
     n_features: int | None,
-    columns: ColumnOptions,
+    columns: Expected,
     cache_dir: str | None = None,
     interrupted: Callable[[], bool] = bool,
 ) -> Any:
@@ -76,21 +77,8 @@ def stored_rows(
     _check_columns(data, columns)
     if not data.is_dir():
         check_file(data)
-    return open_rows(
-        data, cache_dir=cache_dir, n_features=n_features, interrupted=interrupted, **columns.requirements()
-    )
-
-
-def columns_of_model(names: Iterable[Any], data: Path, columns: ColumnOptions) -> ColumnOptions:
-    """Return options that select the features of a model, in its order, from data that are read in passes.
-
-    Where the data have these columns alone, in this order, the options stay, and so does a cache of the fit.
-    """
-    from ..readers.sources import opened
-
-    features = [str(name) for name in names]
-    found = opened([data], [], Expected(**columns.requirements()), None).features
-    return columns if found in (None, features) else columns._replace(use=features, drop=None)
+    named = {name: getattr(columns, name) for name in ("label", "use", "drop", "header", "delimiter")}
+    return open_rows(data, cache_dir=cache_dir, n_features=n_features, interrupted=interrupted, **named)
 
 
 def stored_table(stored: Any) -> Table:
@@ -109,14 +97,14 @@ class StoredLabels:
         return self.classes[self.codes[rows]]
 
 
-def read_model_and_data(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Table]:
+def read_model_and_data(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Table]:
     """Read a model and data for it; columns with names are put in the model's order."""
     model, expected = _model_and_expected(model_path, data, columns)
     _refuse_folder(data)
     return model, read(data, **vars(expected))
 
 
-def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any]:
+def model_and_rows(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Any]:
     """Return a model, and rows for it that are read block by block (`RowsForModel`)."""
     from ..readers.sources import RowsForModel
 
@@ -124,46 +112,38 @@ def model_and_rows(model_path: Path, data: Path, columns: ColumnOptions) -> tupl
     return model, RowsForModel(data, expected)
 
 
-def expected_of(
-    model: Any,
-    label: str | None = None,
-    use: Sequence[str] = (),
-    drop: Sequence[str] = (),
-    header: bool | None = None,
-    delimiter: str | None = None,
-) -> Expected:
-    """Return what a file has to hold for a fitted model; the other parameters are those of `Expected`.
+def expected_of(model: Any, columns: Expected) -> Expected:
+    """Return what a file has to hold for a fitted model.
 
     The label column, the first index and the layout of text are by default those of the file of the fit.
     """
     names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
-    return Expected(
-        model.n_features_in_,
-        label=label or source.get("label"),
+    return replace(
+        columns,
+        n_features=model.n_features_in_,
+        label=columns.label or source.get("label"),
         features=None if names is None else [str(name) for name in names],
         first_index=source.get("first_index"),
-        use=use,
-        drop=drop,
-        header=source.get("header") if header is None else header,
-        delimiter=delimiter or source.get("delimiter"),
+        header=source.get("header") if columns.header is None else columns.header,
+        delimiter=columns.delimiter or source.get("delimiter"),
     )
 
 
-def _model_and_expected(model_path: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Expected]:
+def _model_and_expected(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Expected]:
     """Read a model; return it with what it expects of the data."""
     check_file(model_path)
 
     from ..io.model_file import load
 
     model: Any = load(model_path)
-    _check_columns(data, columns.with_defaults(getattr(model, "source_", {})))
-    expected = expected_of(model, **columns.requirements())
+    expected = expected_of(model, columns)
+    _check_columns(data, expected)
     # X has no names, but its columns are in order: scikit-learn's warning about missing names would be wrong
     vars(model).pop("feature_names_in_", None)
     return model, expected
 
 
-def read_certified(model_path: Path, data: Path, columns: ColumnOptions, purpose: str) -> tuple[Any, Table]:
+def read_certified(model_path: Path, data: Path, columns: Expected, purpose: str) -> tuple[Any, Table]:
     """Read a model that has a certificate, and data with labels; `purpose` names what needs both."""
     model, table = read_model_and_data(model_path, data, columns)
     if not hasattr(model, "certificate_"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .options import ESTIMATOR_OPTIONS, STOPPED, ColumnOptions, Result, command, dashed
+from .options import ESTIMATOR_OPTIONS, STOPPED, Result, command, dashed
 
 if TYPE_CHECKING:
     from ..readers import Table
@@ -22,7 +22,7 @@ def fit(
     *,
     output: Path,
     n_features: int | None = None,
-    columns: ColumnOptions,
+    columns: Any,
     as_json: bool = False,
     quiet: bool = False,
     online: bool = False,

@@ -7,13 +7,14 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from .options import BAD_INPUT, STOPPED, ColumnOptions, Result, command, json_text
+from .options import BAD_INPUT, STOPPED, Result, command, json_text
 
 
 @command()
@@ -23,7 +24,7 @@ def predict(
     *,
     output: Path | None = None,
     scores: bool = False,
-    columns: ColumnOptions,
+    columns: Any,
     as_json: bool = False,
 ) -> None:
     """Write the predicted class of each row on a line.
@@ -66,7 +67,7 @@ def predict(
 
 
 def _predict_in_blocks(
-    model: Path, data: Path, output: Path | None, scores: bool, columns: ColumnOptions, as_json: bool
+    model: Path, data: Path, output: Path | None, scores: bool, columns: Any, as_json: bool
 ) -> None:
     """Predict the rows of data that exceed the memory, in one pass; arguments as of `predict`."""
     from ..estimators.decisions import text_of
@@ -128,7 +129,7 @@ def _print_accuracy(right: int, total: int, known: bool) -> None:
 
 @command()
 def check(
-    model: Path, data: Path, *, proof: Path | None = None, columns: ColumnOptions, as_json: bool = False
+    model: Path, data: Path, *, proof: Path | None = None, columns: Any, as_json: bool = False
 ) -> Result:
     """Recompute every bound of a model from the data.
 
@@ -191,21 +192,23 @@ def check(
     return Result(facts, lines, 0 if certified else STOPPED)
 
 
-def _check_in_passes(model: Path, data: Path, columns: ColumnOptions) -> tuple[Any, Any, Any]:
+def _check_in_passes(model: Path, data: Path, columns: Any) -> tuple[Any, Any, Any]:
     """Return a model, its data as `stored_table`, and its recomputed certificate, where the data exceed the memory."""
     from ..inspection.verification import require_linear_certificate, verify_stored
     from ..io.model_file import load
     from ..readers import names_columns
-    from .data import columns_of_model, stored_rows, stored_table
+    from ..readers.sources import opened
+    from .data import expected_of, stored_rows, stored_table
 
     fitted: Any = load(model)
     require_linear_certificate(fitted)  # before a cache of the data is written
-    columns = columns.with_defaults(getattr(fitted, "source_", {}))
-    named = names_columns(data, **columns.layout())
-    width = None if named else fitted.n_features_in_
-    if named and hasattr(fitted, "feature_names_in_") and not columns.use:
-        columns = columns_of_model(fitted.feature_names_in_, data, columns)
-    stored = stored_rows(data, width, columns, fitted.cache_dir)
+    expected = expected_of(fitted, columns)
+    features, named = expected.features, names_columns(data, expected.header, expected.delimiter)
+    if named and features is not None and not columns.use:
+        found = opened([data], [], replace(expected, n_features=None, features=None), None).features
+        if found not in (None, features):  # the same columns would find the cache of the fit
+            expected = replace(expected, use=features, drop=())
+    stored = stored_rows(data, None if named else fitted.n_features_in_, expected, fitted.cache_dir)
     return fitted, stored_table(stored), verify_stored(fitted, stored)
 
 
@@ -217,7 +220,7 @@ def report(
     output: Path = Path("report.html"),
     name: str | None = None,
     top: int = 10,
-    columns: ColumnOptions,
+    columns: Any,
     as_json: bool = False,
     quiet: bool = False,
 ) -> Result:

@@ -130,7 +130,7 @@ class CommonOptions:
     delimiter: str | None
 
 
-COLUMNS = ("label", "columns", "drop", "header", "delimiter")  # in the order of `ColumnOptions`
+COLUMNS = ("label", "columns", "drop", "header", "delimiter")
 COMMON = {
     name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
     for name, kind in inspect.get_annotations(CommonOptions, eval_str=True).items()
@@ -161,42 +161,6 @@ SHOWN: dict[str, dict[str, Any]] = {  # further keywords of `typer.Option`
     "seed": {"min": 0},
     "n_features": {"min": 1},
 }
-
-
-class ColumnOptions(NamedTuple):
-    """Columns and layout of a table that a command line names: the parameter `columns` of a command.
-
-    Attributes
-    ----------
-    label : str or None
-        ``--label``, the column of the labels.
-    use, drop : list of str or None
-        ``--columns`` and ``--drop``, feature columns that are kept or left out.
-    header : bool or None
-        ``--header`` or ``--no-header``.
-    delimiter : str or None
-        The sign that ``--delimiter`` names.
-    """
-
-    label: str | None
-    use: list[str] | None
-    drop: list[str] | None
-    header: bool | None = None
-    delimiter: str | None = None
-
-    def layout(self) -> dict[str, Any]:
-        """Return the options about text tables as keywords of `readers.Expected`."""
-        return {"header": self.header, "delimiter": self.delimiter}
-
-    def requirements(self) -> dict[str, Any]:
-        """Return all options as keywords of `readers.Expected`."""
-        return {"label": self.label, "use": self.use or (), "drop": self.drop or (), **self.layout()}
-
-    def with_defaults(self, source: dict[str, Any]) -> ColumnOptions:
-        """Return the options with those of the file of a fit (`source_` of a model) in place of what is not given."""
-        header = source.get("header") if self.header is None else self.header
-        delimiter = self.delimiter or source.get("delimiter")
-        return self._replace(label=self.label or source.get("label"), header=header, delimiter=delimiter)
 
 
 class Result(NamedTuple):
@@ -264,15 +228,13 @@ def command(*names: str) -> Callable[[Callable[..., Result | None]], Any]:
     return decorate
 
 
-def column_options(given: dict[str, Any]) -> ColumnOptions:
-    """Take the options about columns out of those that are given."""
-    columns = ColumnOptions(*(given.pop(name) for name in COLUMNS))
-    if columns.delimiter is None:
-        return columns
+def column_options(given: dict[str, Any]) -> Any:
+    """Take the options about columns out of those that are given, as `readers.Expected` has them."""
+    from ..readers import Expected, delimiter_of  # slow
 
-    from ..readers import delimiter_of
-
-    return columns._replace(delimiter=delimiter_of(columns.delimiter))
+    label, use, drop, header, sign = (given.pop(name) for name in COLUMNS)
+    delimiter = None if sign is None else delimiter_of(sign)
+    return Expected(label=label, use=use or (), drop=drop or (), header=header, delimiter=delimiter)
 
 
 def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -> inspect.Signature:

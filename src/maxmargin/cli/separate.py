@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .options import STOPPED, ColumnOptions, Result, command
+from .options import STOPPED, Result, command
 
 
 @command("kernel", "gamma", "degree", "coef0", "p", "tol", "algorithm", "max_time", "memory")
@@ -15,7 +15,7 @@ def separate(
     *,
     bias: bool = True,
     n_features: int | None = None,
-    columns: ColumnOptions,
+    columns: Any,
     as_json: bool = False,
     **parameters: Any,
 ) -> Result:
