@@ -111,8 +111,8 @@ class Algorithm(ABC):
     kernelised : bool
         Whether it uses patterns only through inner products, so that it works with kernels.
     centres : bool
-        Whether evaluations move an augmented intercept of a soft problem, as a free one, in the schedule "gap"; others
-        are those of papers, whose step includes the constant coordinate.
+        Whether evaluations in the schedule "gap" move an augmented intercept of a soft problem as they move a free one.
+        False where the step of the paper includes the constant coordinate.
     shuffle : bool
         Whether rows are presented in random order; otherwise in the order of the data.
     decides : bool

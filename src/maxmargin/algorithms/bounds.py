@@ -17,12 +17,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-# Number of terms of the series of MICRA that are summed one by one; integrals bound the others. With more terms the
-# bound is sharper; a round value, not tuned.
-EXACT_TERMS = 100_000
-# Number of updates above which a root is not searched for: no run makes as many.
-MOST = 1e30
-
 
 def _over(number: float, margin: float) -> float:
     """Return number / margin; inf unless the margin is positive."""
@@ -116,10 +110,10 @@ def _tau(radius: float, margin: float, beta: float, eta: float, epsilon: float) 
 
 
 def _root(increasing: Callable[[float], float], low: float, high: float) -> float:
-    """Return the root above `low` of a function that increases there from a negative value; inf above `MOST`."""
+    """Return the root above `low` of a function that increases there from a negative value; inf above 1e30."""
     while increasing(high) <= 0.0:
         high *= 2.0
-        if high > MOST:
+        if high > 1e30:  # no run makes as many updates
             return inf
     return float(brentq(increasing, low, high, xtol=1e-12, rtol=1e-14))  # pyright: ignore
 
@@ -147,7 +141,8 @@ def micra_updates(
         rate = eta * t**-zeta
         return np.cumsum(rate * (g - 0.5 * rate - 0.5 * rate**2 - (1.0 + rate) * beta * t**-epsilon))
 
-    i = first + np.arange(1.0, EXACT_TERMS + 1.0)
+    # these terms are summed one by one, and integrals bound the others: with more terms the bound is sharper
+    i = first + np.arange(1.0, 100_001.0)
     sums = total(i)
     if sums[-1] > 1.0:
         return float(i[np.flatnonzero(sums <= 1.0).max(initial=0)]) + 1.0

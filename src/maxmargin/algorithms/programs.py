@@ -1,4 +1,4 @@
-"""Batch solvers with the interface `Algorithm` of the online ones: each round certifies one iterate of the solver."""
+"""Batch solvers with the interface `Algorithm` of the online ones; a fit certifies every iterate of the solver."""
 
 from __future__ import annotations
 
@@ -70,15 +70,16 @@ class Program(Algorithm):
 
 @dataclass(frozen=True)
 class SoftProgram(Program):
-    """Common part of the solvers of soft margins at p = 2, which end at a given gap."""
+    """Common part of the solvers of soft margins with one loss, by default at p = 2, which end at a given gap."""
 
-    loss: ClassVar[str | None] = None  # the loss that it solves; None: both losses
+    loss: ClassVar[str]
 
     def refuses(self, problem: Problem) -> str | None:
         if problem.hard:
             return "a finite C"
-        if self.loss not in (None, problem.loss):
-            return f'loss="{self.loss}"'
+        return self.other_norm(problem) if problem.loss == self.loss else f'loss="{self.loss}"'
+
+    def other_norm(self, problem: Problem) -> str | None:
         return None if problem.euclidean else "p=2 with norm_power=2"
 
 
@@ -125,11 +126,11 @@ class LinearProgram(Program):
 class InteriorPoint(Program):
     """Primal-dual interior-point methods: every p, both losses, both powers of the norm and the hard margin.
 
-    Iteration: a step of Mehrotra's predictor-corrector method, which costs n d min(n, d). Each weight has a bound, and
-    the vector of the bounds takes its place in the norm, so that all powers are those of positive numbers. There are 5
-    to 20 steps as a rule, whatever p, C, the sample weights and the scales of the features are. Soft margins at p = inf
-    may have any number of columns: columns enter by their dual violation, a few times as many as have a weight at the
-    optimum.
+    Iteration: a step of Mehrotra's predictor-corrector method, which costs n d min(n, d). Each |w_j| has a bound, and
+    the vector of the bounds takes the place of w in the norm, so that all powers are those of positive numbers. There
+    are 5 to 20 steps as a rule, whatever p, C, the sample weights and the scales of the features are. Soft margins at
+    p = inf may have any number of columns: columns enter by their dual violation, a few times as many as have a weight
+    at the optimum.
     Guarantee: every point is certified on all rows, so that its gap is proved. The number of steps is measured: there
     is no such theorem for predictor-corrector methods.
 
@@ -167,7 +168,7 @@ class ProximalPoint(SemismoothNewton):
     """
 
     name: ClassVar[str] = "proximal-point"
-    loss: ClassVar[str | None] = "hinge"
+    loss: ClassVar[str] = "hinge"
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class Newton(SemismoothNewton):
     """
 
     name: ClassVar[str] = "newton"
-    loss: ClassVar[str | None] = "squared_hinge"
+    loss: ClassVar[str] = "squared_hinge"
 
 
 @dataclass(frozen=True)
@@ -210,14 +211,10 @@ class ProximalNewton(SoftProgram):
     """
 
     name: ClassVar[str] = "proximal-newton"
-    loss: ClassVar[str | None] = "squared_hinge"
+    loss: ClassVar[str] = "squared_hinge"
     points: ClassVar[Any] = staticmethod(l1_points)
 
-    def refuses(self, problem: Problem) -> str | None:
-        if problem.hard:
-            return "a finite C"
-        if problem.loss != self.loss:
-            return f'loss="{self.loss}"'
+    def other_norm(self, problem: Problem) -> str | None:
         return None if problem.p == np.inf else "p=inf"
 
 

@@ -17,10 +17,6 @@ from .patterns import Iterate, NormalisedPatterns, until_decided
 if TYPE_CHECKING:
     from ...fit.state import GramRun, Run
 
-# Largest number of steps between two evaluations of the bounds, each of which costs about as much as a step: more delay
-# the reports of a fit, fewer make a step more expensive. A round value; not tuned.
-MAX_STEPS_PER_ROUND = 1024
-
 
 @dataclass(frozen=True)
 class NormalisedAlgorithm(Algorithm):
@@ -78,7 +74,11 @@ class NormalisedAlgorithm(Algorithm):
         return until_decided(self.iterates(patterns), eps, interrupted, self.accuracy)
 
     def _points(self, run: Run | GramRun) -> Iterator[Any]:
-        """Yield the iterates 1, 2, 4, 8, ... and the last one as points; none where a pattern has no direction."""
+        """Yield the iterates 1, 2, 4, 8, ... and the last one as points; none where a pattern has no direction.
+
+        An evaluation of the bounds costs about as much as a step; more than 1024 steps between two of them would delay
+        the reports of a fit.
+        """
         try:
             patterns = run.normalised_patterns()
         except ValueError:  # the square of a length is 0, or not finite
@@ -89,7 +89,7 @@ class NormalisedAlgorithm(Algorithm):
                 run.steps = iterate.step
                 if count >= due:
                     yield patterns.solution(iterate)
-                    due, last = count + min(count + 1, MAX_STEPS_PER_ROUND), iterate
+                    due, last = count + min(count + 1, 1024), iterate
                 else:
                     run.presentations += run.n
         if iterate is not None and iterate is not last:

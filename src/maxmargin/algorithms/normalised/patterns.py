@@ -30,26 +30,27 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...solvers.decomposition import DualPoint
-from ...solvers.iterate import Point as PrimalDualPoint
+from ...solvers.iterate import Point
 
 Array = np.ndarray
 
 
-class Point(NamedTuple):
-    """Weights p of the patterns and their margins G p, of shape (n,) each, and w = Y' p, of shape (d,).
+class Combination(NamedTuple):
+    """Coefficients p of the patterns and their margins G p, of shape (n,) each, and w = Y' p, of shape (d,).
 
     w is None where patterns are given by kernel values.
     """
 
-    weights: Array
+    coefficients: Array
     margins: Array
     w: Any = None  # an array, or None
 
 
-def interpolate(a: Point, b: Point, t: float) -> Point:
-    """Return (1 - t) a + t b. Margins and w are linear in the weights: no product with the patterns is needed."""
-    w = None if a.w is None else (1.0 - t) * a.w + t * b.w
-    return Point((1.0 - t) * a.weights + t * b.weights, (1.0 - t) * a.margins + t * b.margins, w)
+def interpolate(a: Combination, b: Combination, t: float) -> Combination:
+    """Return (1 - t) a + t b. Margins and w are linear in the coefficients: no product with the patterns is needed."""
+    s = 1.0 - t
+    w = None if a.w is None else s * a.w + t * b.w
+    return Combination(s * a.coefficients + t * b.coefficients, s * a.margins + t * b.margins, w)
 
 
 class NormalisedPatterns(ABC):
@@ -81,8 +82,7 @@ class NormalisedPatterns(ABC):
 
     def __init__(self, square: Array, y: Array, constant: float = 0.0, Delta: float = 0.0) -> None:
         self.constant, self.Delta = float(constant), float(Delta)
-        # 4 units in the last place: with a smaller allowance rounding errors count as margins, a larger one hides
-        # margins of a few units. A round value; not tuned.
+        # with a smaller allowance rounding errors count as margins, a larger one hides margins of a few units
         self.rounding = self.noise = 4.0 * float(np.finfo(square.dtype).eps)
         lengths2 = square + (self.constant**2 + self.Delta**2)
         i = int(np.argmin(lengths2))
@@ -104,24 +104,24 @@ class NormalisedPatterns(ABC):
         return np.full(self.n, 1.0 / self.n, self.scale.dtype)
 
     @abstractmethod
-    def point(self, weights: Array) -> Point:
-        """Return the point with the given weights: one product with G."""
+    def combine(self, coefficients: Array) -> Combination:
+        """Return the combination with these coefficients: one product with G."""
 
     @abstractmethod
-    def vertex(self, j: int) -> Point:
-        """Return the point of pattern j alone: one column of G."""
+    def vertex(self, j: int) -> Combination:
+        """Return the combination that is pattern j alone: one column of G."""
 
     @abstractmethod
-    def length(self, point: Point) -> float:
+    def length(self, combination: Combination) -> float:
         """Return max(|p|_G, noise): a length below the noise would be a rounding error."""
 
     @abstractmethod
     def solution(self, iterate: Iterate) -> Any:
         """Return the separator and the dual variables of an iterate in the units of the patterns as they were given."""
 
-    def dual(self, point: Point) -> Array:
-        """Return the weights of the patterns without their normalisation, of shape (n,)."""
-        return np.abs(self.scale) * point.weights
+    def dual(self, combination: Combination) -> Array:
+        """Return the coefficients of the patterns without their normalisation, of shape (n,)."""
+        return np.abs(self.scale) * combination.coefficients
 
     def _unit(self, j: int) -> Array:
         """Return the unit vector e_j."""
@@ -155,32 +155,32 @@ class NormalisedRows(NormalisedPatterns):
         square = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.vecdot(X, X)
         super().__init__(np.asarray(square, X.dtype).ravel(), y, constant, Delta)
 
-    def point(self, weights: Array) -> Point:
-        """Return the point with the given weights: products with X' and X, O(nnz)."""
-        scaled = self.scale * weights
+    def combine(self, coefficients: Array) -> Combination:
+        """Return the combination with these coefficients: products with X' and X, O(nnz)."""
+        scaled = self.scale * coefficients
         w = self.X.T @ scaled
-        return Point(weights, self._margins(self.X @ w, scaled), w)
+        return Combination(coefficients, self._margins(self.X @ w, scaled), w)
 
-    def vertex(self, j: int) -> Point:
-        """Return the point of pattern j alone: X times one row."""
-        weights = self._unit(j)
+    def vertex(self, j: int) -> Combination:
+        """Return the combination that is pattern j alone: X times one row."""
+        coefficients = self._unit(j)
         w = self.scale[j] * (self.X[[j]].toarray()[0] if sp.issparse(self.X) else self.X[j])
-        return Point(weights, self._margins(self.X @ w, self.scale * weights), w)
+        return Combination(coefficients, self._margins(self.X @ w, self.scale * coefficients), w)
 
-    def length(self, point: Point) -> float:
+    def length(self, combination: Combination) -> float:
         """Return |w| in the space of all features: a sum of squares, which loses no digits where it is small."""
-        scaled = self.scale * point.weights
-        square = float(point.w @ point.w)
+        scaled = self.scale * combination.coefficients
+        square = float(combination.w @ combination.w)
         if self.constant:
             square += (self.constant * float(scaled.sum())) ** 2
         if self.Delta:
             square += self.Delta**2 * float(scaled @ scaled)
         return max(sqrt(square), self.noise)
 
-    def solution(self, iterate: Iterate) -> PrimalDualPoint:
+    def solution(self, iterate: Iterate) -> Point:
         """Return w and b of alpha, and the dual variables of p."""
-        b = self.constant**2 * float(self.scale @ iterate.alpha.weights)
-        return PrimalDualPoint(iterate.alpha.w, b, self.dual(iterate.p))
+        b = self.constant**2 * float(self.scale @ iterate.alpha.coefficients)
+        return Point(iterate.alpha.w, b, self.dual(iterate.p))
 
 
 class NormalisedProducts(NormalisedPatterns):
@@ -209,28 +209,28 @@ class NormalisedProducts(NormalisedPatterns):
         super().__init__(square, y, constant, Delta)
         self.noise = sqrt(self.rounding)
 
-    def point(self, weights: Array) -> Point:
-        """Return the point with the given weights: one product with K."""
-        scaled = self.scale * weights
-        return Point(weights, self._margins(self.product(scaled), scaled))
+    def combine(self, coefficients: Array) -> Combination:
+        """Return the combination with these coefficients: one product with K."""
+        scaled = self.scale * coefficients
+        return Combination(coefficients, self._margins(self.product(scaled), scaled))
 
-    def vertex(self, j: int) -> Point:
-        """Return the point of pattern j alone."""
-        return self.point(self._unit(j))
+    def vertex(self, j: int) -> Combination:
+        """Return the combination that is pattern j alone."""
+        return self.combine(self._unit(j))
 
-    def length(self, point: Point) -> float:
+    def length(self, combination: Combination) -> float:
         """Return |p|_G = sqrt(p'(G p)), or the noise if that is more."""
-        return sqrt(max(float(point.weights @ point.margins), self.noise**2))
+        return sqrt(max(float(combination.coefficients @ combination.margins), self.noise**2))
 
     def solution(self, iterate: Iterate) -> tuple[DualPoint, DualPoint]:
         """Return the dual variables of alpha and of p, each with the scores K c of their c = alpha_i y_i."""
         primal, dual = (DualPoint(self.dual(x), self._scores(x)) for x in (iterate.alpha, iterate.p))
         return primal, dual
 
-    def _scores(self, point: Point) -> Array:
-        """Return the scores K c of a point, from its margins (`_margins`)."""
-        scaled = self.scale * point.weights
-        return point.margins / self.scale - self.constant**2 * scaled.sum() - self.Delta**2 * scaled
+    def _scores(self, combination: Combination) -> Array:
+        """Return the scores K c of a combination, from its margins (`_margins`)."""
+        scaled = self.scale * combination.coefficients
+        return combination.margins / self.scale - self.constant**2 * scaled.sum() - self.Delta**2 * scaled
 
 
 class Iterate(NamedTuple):
@@ -240,18 +240,18 @@ class Iterate(NamedTuple):
     ----------
     step : int
         Steps so far.
-    alpha : Point
-        The candidate for a separator, with its margins G alpha; the weights add up to one.
-    p : Point
-        Weights of the simplex, with G p.
+    alpha : Combination
+        The candidate for a separator, with its margins G alpha; the coefficients add up to one.
+    p : Combination
+        Coefficients in the simplex, with G p.
     lower, upper : float
         min(G alpha) / |alpha|_G and |p|_G: the bounds of rho of this iterate, not the best so far. They allow for
         rounding, but prove nothing: a proof takes the patterns in exact arithmetic.
     """
 
     step: int
-    alpha: Point
-    p: Point
+    alpha: Combination
+    p: Combination
     lower: float
     upper: float
 
@@ -265,8 +265,8 @@ class Iterate(NamedTuple):
         return self.upper <= eps
 
 
-def bounded_iterate(patterns: NormalisedPatterns, step: int, alpha: Point, p: Point) -> Iterate:
-    """Return the iterate of two points with the bounds of rho that they give."""
+def bounded_iterate(patterns: NormalisedPatterns, step: int, alpha: Combination, p: Combination) -> Iterate:
+    """Return the iterate of two combinations with the bounds of rho that they give."""
     length, least = patterns.length(alpha), float(alpha.margins.min())
     if length <= patterns.noise:
         lower = -1.0  # a direction of length 0: no margin of unit vectors is below -1

@@ -64,7 +64,7 @@ def von_neumann(patterns: NormalisedPatterns) -> Iterator[Iterate]:
     Iterate
         After 0, 1, ... steps; alpha equals p. Ends only where |p|_G is the smallest in the simplex, up to rounding.
     """
-    p = patterns.point(patterns.uniform())
+    p = patterns.combine(patterns.uniform())
     for k in count():
         iterate = bounded_iterate(patterns, k, p, p)
         yield iterate

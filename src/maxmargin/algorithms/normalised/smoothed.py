@@ -50,8 +50,8 @@ class Entropy(NamedTuple):
 
     def minimise(self, margins: Array, mu: float) -> Array:
         """Return the softmax of -margins / mu."""
-        weights = np.exp((margins.min() - margins) / mu)  # exponents of at most 0 cannot overflow
-        return weights / weights.sum()
+        p = np.exp((margins.min() - margins) / mu)  # exponents of at most 0 cannot overflow
+        return p / p.sum()
 
 
 class Distance(NamedTuple):
@@ -145,12 +145,12 @@ def iterated_perceptron_von_neumann(
     """
     q = patterns.uniform() if q is None else q
     steps = count()
-    goal = patterns.length(patterns.point(q)) / gamma  # |p|_G below which a round ends
+    goal = patterns.length(patterns.combine(q)) / gamma  # |p|_G below which a round ends
     while True:
         for iterate in excessive_gap(patterns, Distance(q)):
             yield iterate._replace(step=next(steps))
             if iterate.upper < goal:
-                q, goal = iterate.p.weights, iterate.upper / gamma
+                q, goal = iterate.p.coefficients, iterate.upper / gamma
                 break
 
 
@@ -175,15 +175,15 @@ def excessive_gap(patterns: NormalisedPatterns, prox: Entropy | Distance) -> Ite
         After 0, 1, ... steps, without end.
     """
     mu = prox.mu
-    alpha = patterns.point(prox.centre)
-    p = smooth = patterns.point(prox.minimise(alpha.margins, mu))
+    alpha = patterns.combine(prox.centre)
+    p = smooth = patterns.combine(prox.minimise(alpha.margins, mu))
     for k in count():
         yield bounded_iterate(patterns, k, alpha, p)
         theta = 2.0 / (k + 3)
         # (1-theta)(alpha + theta p) + theta^2 p_mu(alpha), as two interpolations
         alpha = interpolate(alpha, interpolate(p, smooth, theta), theta)
         mu *= 1.0 - theta
-        smooth = patterns.point(prox.minimise(alpha.margins, mu))
+        smooth = patterns.combine(prox.minimise(alpha.margins, mu))
         p = interpolate(p, smooth, theta)
 
 
@@ -191,8 +191,8 @@ def excessive_gap(patterns: NormalisedPatterns, prox: Entropy | Distance) -> Ite
 class SmoothedPerceptron(NormalisedAlgorithm):
     """The smoothed Perceptron: an accelerated method that replaces the least margin by a soft minimum (SNKP).
 
-    Iteration: the weights of the patterns move towards a softmax of the negative margins, whose temperature mu falls as
-    1/t^2. A step costs one product with the rows and one with their transpose.
+    Iteration: the coefficients of the patterns move towards a softmax of the negative margins, whose temperature mu
+    falls as 1/t^2. A step costs one product with the rows and one with their transpose.
     Guarantee: a separator is found after at most 2 sqrt(2 log n) / rho steps where the largest normalised margin rho
     exceeds eps. Without a separator the algorithm ends after at most 2 sqrt(2 log n) / eps steps.
 
