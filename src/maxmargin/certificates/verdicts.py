@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -98,60 +98,53 @@ class Separable(Checked):
 
     Attributes
     ----------
+    separable : bool
+        True: proved.
     lo, hi : float
         lo <= largest margin <= hi, rounded outwards; lo is what the separator attains.
     certificate : Certificate
         The dual variables that prove hi.
+    exact : tuple of Fraction, or None
+        (w, b) in rational numbers, of length d + 1, where float64 has too few digits for a hyperplane. The attributes w
+        and b are then its rounding, and lo is the margin of the rational one, 0.0 where that is below the smallest
+        float64 number.
     """
 
+    separable: ClassVar[bool] = True
     lo: float
     hi: float
     certificate: Certificate = field(repr=False)
-
-    @property
-    def separable(self) -> bool:
-        """True: proved."""
-        return True
+    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
 
     @property
     def claimed(self) -> float:
         """The larger of `lo` and the lower bound of the certificate, whose sums may have had other digits."""
         return max(self.lo, self.certificate.lower)
 
-    @property
-    @abstractmethod
-    def side(self) -> str:
-        """The formula of the score that is positive on the side of the positive class."""
-
-    @property
-    def digits(self) -> str:
-        """A note on the separator's numbers; empty where they are float64 ones."""
-        return ""
-
     def __str__(self) -> str:
         where = "" if self.bias else " through the origin"
         return (
-            f"separable{where}: class {self.classes[1]!r} lies where {self.side} > 0\n"
+            f"separable{where}: class {self.classes[1]!r} lies where {self.score()} > 0\n"
             f"  {self.lo:.6g} <= largest margin <= {self.hi:.6g} (p = {self.p:g})"
-            + (f"\n  {self.digits}" if self.digits else "")
+            + ("\n  it takes more digits than float64 has: see `exact`" if self.exact else "")
             + f"\n  found by {self.method}, {self.seconds:.2g} s"
         )
 
     def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute both bounds; lo = 0.0 is the float64 value of a positive margin, proved in rational numbers."""
         check_upper_bound(self, X, signs)
-        self.check_margin(self.attained_margin(X, signs))
-
-    def check_margin(self, lower: float) -> None:
-        """Raise CertificateError unless a lower bound of the attained margin on all rows proves `lo`."""
-        require_hard_margin(self)
-        # lo = 0.0 is accepted only of separators that are proved in rational numbers, which have a note in `digits`
-        holds = self.claimed <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.digits))
+        lower = self.attained_margin(X, signs)
+        # lo = 0.0 is accepted only of separators that are proved in rational numbers
+        holds = self.claimed <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.exact))
         require(holds, f"the margin fails: {self.claimed:.17g} is claimed, the data give {lower:.17g}.")
 
     def check_intercept(self, b: Any) -> None:
         """Raise CertificateError if the statement is about hyperplanes through the origin, and b is not 0."""
         require(self.bias or b == 0, "the separator fails: it has an intercept, its problem has none.")
+
+    @abstractmethod
+    def score(self) -> str:
+        """Return the formula of the score that is positive on the side of the positive class."""
 
     @abstractmethod
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
@@ -164,6 +157,8 @@ class Inseparable(Checked):
 
     Attributes
     ----------
+    separable : bool
+        False: proved.
     support : ndarray of int
         At most d + 2 rows (d + 1 without a bias).
     weights : tuple of Fraction
@@ -176,15 +171,11 @@ class Inseparable(Checked):
         its balanced combinations). 0.0 where the proof's rows do not span the space, or where it was not computed.
     """
 
+    separable: ClassVar[bool] = False
     support: np.ndarray
     weights: tuple[Fraction, ...]
     rows: int
     radius: float = 0.0
-
-    @property
-    def separable(self) -> bool:
-        """False: proved."""
-        return False
 
     @property
     def alpha(self) -> np.ndarray:
@@ -278,6 +269,7 @@ class Undecided(Checked):
 
     Attributes
     ----------
+    separable : None
     lo, hi : float
         Bounds of the largest margin in the p-norm, over all w of norm one and w = 0: lo = 0.0.
     certificate : Certificate
@@ -288,16 +280,12 @@ class Undecided(Checked):
         An entry or a column that dominates the data of `separate`.
     """
 
+    separable: ClassVar[None] = None
     lo: float = 0.0
     hi: float
     certificate: Certificate = field(repr=False)
     reason: str
     scale: Dominant | None = None
-
-    @property
-    def separable(self) -> None:
-        """None: undecided."""
-        return None
 
     @property
     def support(self) -> np.ndarray:
@@ -328,13 +316,9 @@ class Undecided(Checked):
 
     def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute the upper bound that the dual variables prove; the only lower bound is 0.0, that of w = 0."""
-        self.check_lower_bound()
-        check_upper_bound(self, X, signs)
-
-    def check_lower_bound(self) -> None:
-        """Raise CertificateError unless the lower bounds are those of w = 0, which need no proof."""
         zero = self.lo == 0.0 and self.certificate.lower <= 0.0
         require(zero, "the lower bound fails: no separator proves one above 0 of an undecided verdict.")
+        check_upper_bound(self, X, signs)
 
 
 Verdict = Separable | Inseparable | Undecided
@@ -392,25 +376,13 @@ class LinearSeparator(Separable):
     ----------
     w : ndarray of shape (d,)
     b : float
-    exact : tuple of Fraction, or None
-        (w, b) in rational numbers, of length d + 1, where float64 has too few digits for a separator. The attributes w
-        and b are then its rounding, and lo is the margin of the rational one, 0.0 where that is below the smallest
-        float64 number.
     """
 
     w: np.ndarray
     b: float
-    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
 
-    @property
-    def side(self) -> str:
-        """The formula of the score of a hyperplane."""
+    def score(self) -> str:
         return "w.x + b"
-
-    @property
-    def digits(self) -> str:
-        """A note where the separator is a rational one."""
-        return "" if self.exact is None else "it takes more digits than float64 has: see `exact`"
 
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
         """Recompute the margin in float64; in rational numbers where that does not prove `lo`."""
@@ -425,7 +397,7 @@ class LinearSeparator(Separable):
             if 0.0 < self.claimed <= lower:
                 return lower
         # floats are rational numbers: the margin of (w, b) is computed exactly
-        exact = _rational(w, self.b) if self.exact is None else self.exact
+        exact = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
         least = exact_least_score(X, signs, exact)
         # sums in another order, as of sparse and of dense rows, prove other digits: the claim is compared exactly
         if 0.0 < self.claimed < np.inf and any(exact[:-1]):
@@ -433,11 +405,6 @@ class LinearSeparator(Separable):
             if least > 0 and length.square_at_most((least / Fraction(self.claimed)) ** 2):
                 return self.claimed
         return quotient_below(least, exact[:-1], problem.q)
-
-
-def _rational(w: np.ndarray, b: float) -> tuple[Fraction, ...]:
-    """Return the rational numbers that the entries of w, and b, are."""
-    return (*map(Fraction, w.tolist()), Fraction(b))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -455,9 +422,7 @@ class KernelSeparator(Separable):
     coefficients: np.ndarray = field(repr=False)
     b: float
 
-    @property
-    def side(self) -> str:
-        """The formula of the score of a kernel expansion."""
+    def score(self) -> str:
         return f"sum c_i k(x_i, x) + b, of {np.count_nonzero(self.coefficients)} rows x_i,"
 
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
@@ -465,7 +430,8 @@ class KernelSeparator(Separable):
         self.check_intercept(self.b)
         sample = KernelSample(self.kernel, X)
         task = KernelProblem(self.certificate.problem, sample, signs, np.ones(signs.size))
-        return task.attained_margin(self.coefficients, self.b)
+        lower = task.attained_margin(self.coefficients, self.b)
+        return lower if lower > 0.0 else -np.inf
 
 
 def quotient_below(least: Fraction, w: tuple[Fraction, ...], q: float) -> float:

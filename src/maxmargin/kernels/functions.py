@@ -41,16 +41,9 @@ class Kernel(ABC):
     def block(self, Z: Any, X: Any) -> np.ndarray:
         """Return k(z, x) for all rows z of Z and x of X: shape (len(Z), len(X)), of X's precision, C-ordered."""
 
-    def tiles(self, Z: Any, X: Any, squares: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the block in parts (columns, values), where `values` are k(z, x) for the rows x of X in `columns`.
-
-        `squares` is `self.squares(X)` where it is known.
-        """
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the block in parts (columns, values), where `values` are k(z, x) for the rows x of X in `columns`."""
         yield slice(0, X.shape[0]), self.block(Z, X)
-
-    def squares(self, X: Any) -> np.ndarray | None:
-        """Return |x|^2 of every row, shape (len(X),), for many calls of `tiles` with this X; None if they need none."""
-        return None
 
     @abstractmethod
     def diagonal(self, X: Any) -> np.ndarray:
@@ -78,7 +71,7 @@ class Products(Kernel):
             out[:, columns] = tile
         return out
 
-    def tiles(self, Z: Any, X: Any, squares: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         for columns, products in _products(Z, X):
             yield columns, self.of_products(products)
 
@@ -153,12 +146,9 @@ class Gaussian(Products):
 
     name: ClassVar[str] = "rbf"
 
-    def squares(self, X: Any) -> np.ndarray:
-        return _squares(X)
-
-    def tiles(self, Z: Any, X: Any, squares: np.ndarray | None = None) -> Iterator[tuple[slice, np.ndarray]]:
+    def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         # |x - z|^2 = |z|^2 + |x|^2 - 2 z.x
-        left, right = _squares(Z)[:, None], _squares(X) if squares is None else squares
+        left, right = _squares(Z)[:, None], _squares(X)
         for columns, values in _products(-2.0 * Z, X):  # a factor of the few rows of Z, and exact
             values += left
             values += right[columns]

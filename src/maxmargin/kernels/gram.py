@@ -26,13 +26,12 @@ def gram_product(kernel: Kernel, X: Any, c: np.ndarray) -> np.ndarray:
     """
     out = np.zeros(c.shape)
     used = np.flatnonzero(c.reshape(-1, c.shape[-1]).any(axis=0))
-    squares = kernel.squares(X) if used.size else None
     for first in range(0, used.size, BLOCK):
         some = used[first : first + BLOCK]
         part: Any = c[..., some].astype(X.dtype, copy=False)
         # a row may have coefficients in few of the m vectors
         if np.count_nonzero(part) < MAX_SPARSE * part.size:
             part = sp.csr_matrix(part)
-        for columns, tile in kernel.tiles(X[some], X, squares):
+        for columns, tile in kernel.tiles(X[some], X):
             out[..., columns] += part @ tile
     return out

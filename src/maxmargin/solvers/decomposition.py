@@ -74,7 +74,7 @@ class KernelRows:
     def __init__(self, kernel: Kernel, X: Any, megabytes: float) -> None:
         self.kernel, self.X, self._megabytes = kernel, kernel.prepared(X), megabytes
         self.n = X.shape[0]
-        self.diagonal, self._squares = kernel.diagonal(self.X), kernel.squares(self.X)
+        self.diagonal = kernel.diagonal(self.X)
         row_bytes = self.n * self.diagonal.dtype.itemsize
         self.capacity = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row_bytes, 1))))
         # the system assigns the memory as rows are written, not before
@@ -175,7 +175,7 @@ class KernelRows:
             slots = np.argsort(self._last_request, kind="stable")[: missing.size]
             replaced = self._row_in_slot[slots]
             self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[slots] = -1
-        for columns, tile in self.kernel.tiles(self.X[missing], self.X, self._squares):
+        for columns, tile in self.kernel.tiles(self.X[missing], self.X):
             self.rows[slots, columns] = tile
         self._slot_of_row[missing], self._row_in_slot[slots] = slots, missing
         self._last_request[slots] = self._request
