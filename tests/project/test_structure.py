@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 18_504,  # 16,000
+    "code lines of the package": 18_482,  # 16,000
     "modules": 153,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 18,  # 16
@@ -39,7 +39,7 @@ LIMITS = {
     "lines of the checker": 150,
 }
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
-ENTERED = {"linear fit": (144, 23), "kernel fit": (174, 28), "separate": (73, 18)}
+ENTERED = {"linear fit": (143, 23), "kernel fit": (173, 28), "separate": (73, 18)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
 OPEN_FOLDERS = (
     "engine",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from numbers import Integral
 from typing import Any, TypeVar, cast
 
@@ -24,7 +24,7 @@ from ..numerics.columns import (
     column_message,
     plain_labels,
 )
-from ..numerics.sizes import is_positive_finite, is_real, is_whole, one_thread, parse_bytes
+from ..numerics.sizes import is_finite, is_real, is_whole, one_thread, parse_bytes
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 
@@ -96,6 +96,7 @@ def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:
 Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
 BOOLEAN = (bool, np.bool_)
+is_positive_finite = partial(is_finite, above=0.0)
 TOL = "positive and finite: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}

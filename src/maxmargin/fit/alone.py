@@ -184,6 +184,8 @@ def run(
     refused = algorithm.refuses(Problem(**{"loss": "squared_hinge", "C": C} | options))
     problem = Problem(**{"loss": "hinge" if refused else "squared_hinge", "C": C} | options)
     refused = algorithm.refuses(problem)
+    if kernel is not None and not problem.euclidean:
+        refused = refused or "p=2 and power=2 with a kernel"
     if refused is not None:
         raise ValueError(f"{algorithm.name} does not solve this problem: use {refused}.")
     weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)

@@ -214,60 +214,15 @@ class State(Progress, ABC):
             )  # the score of a row of zeros is not constant
         return h
 
-    def _set_multiplier(self, k: float) -> None:
-        """Make k C the weight of the loss in the engine's problem, which has the squared norm.
-
-        For k = |w| this problem and the one with `power=1` have the same solution w: the gradient of |w|^2 / 2 is |w|
-        times that of |w|.
-        """
-        h, ratio = self.h, k / self.multiplier
-        h.cap[:] *= ratio
-        if self.problem.loss == "squared_hinge":
-            delta2 = h.slack.delta2
-            h.square[:] += delta2 / ratio - delta2
-            delta2 /= ratio
-        self.multiplier = k
-        alpha = np.minimum(h.alpha, h.cap)
-        if not np.array_equal(alpha, h.alpha):
-            self._set_duals(alpha)
-            refresh(h)
-
     @property
     def finite(self) -> bool:
         return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
-
-    # the starting point
-
-    def _begin_at_duals(self, start: np.ndarray) -> None:
-        """Set the engine to dual variables of the task, if the algorithm can begin there.
-
-        A convergent algorithm begins at their best multiple, since they may have been computed for another C; their sum
-        is then the step count. Other algorithms begin at w = 0.
-        """
-        if not self.algorithm.convergent:
-            return
-        h, start, unit = self.h, start[self._used], self.unit
-        self._set_duals(np.clip(start * unit, 0.0, h.cap))
-        if not self.problem.hard and h.alpha.any():
-            length2 = self.length2() + self._rest2 * float(h.alpha @ self.y) ** 2
-            times = self.problem.multiple(h.alpha / unit, length2 / unit**2, self.weights)
-            h.alpha[:] = np.minimum(h.alpha * times, h.cap)
-            h.space.vector.rescale(times)
-        h.number[BIAS] = self._rest2 * float(h.alpha @ self.y)
-        if self.problem.p != 2:
-            h.number[BIAS] = self._shift()
-            refresh(h)
-        h.number[TIME] = h.alpha.sum()
 
     def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
         """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
         out = np.zeros(self.task.y.size)
         out[self._used] = alpha
         return out
-
-    @abstractmethod
-    def _set_duals(self, alpha: np.ndarray) -> None:
-        """Set dual variables, in the engine's units, and the sum of patterns sum alpha_i y_i x_i from them."""
 
     @abstractmethod
     def _bounds(self) -> None:
@@ -306,11 +261,6 @@ class State(Progress, ABC):
             scale *= SHIFT_STEP if linear else KERNEL_SHIFT_STEP
         rho = scale**0.5 if scale > 0.0 else 1.0
         return rho if problem.free else min(rho, problem.rho)
-
-    @property
-    def _rest2(self) -> float:
-        """Return the square of an augmented constant coordinate less that of the engine's; 0 for other intercepts."""
-        return self.problem.rho**2 - self.rho**2 if self.problem.rho else 0.0
 
     def _margin_lower_bound(self) -> float:
         """Return a lower bound of the largest directional margin.
@@ -354,8 +304,6 @@ class State(Progress, ABC):
         last = self.best.gap
         self._bounds()
         self._idle = 0 if self.best.gap < DECREASE * last else self._idle + 1
-        if self.problem.first_power:
-            self._set_multiplier(max(self.length2() ** 0.5 / self.unit, MIN_GROWTH * self.multiplier))
         if self.shifts:
             step = self._shift()
             self.h.number[BIAS] += step
@@ -442,6 +390,50 @@ class Run(State):
         """Return the best points by the bounds of the algorithm."""
         return Point(*self.best.primal, self.best.alpha)
 
+    def _begin_at_duals(self, start: np.ndarray) -> None:
+        """Set the engine to dual variables of the task, if the algorithm can begin there.
+
+        A convergent algorithm begins at their best multiple, since they may have been computed for another C; their sum
+        is then the step count. Other algorithms begin at w = 0.
+        """
+        if not self.algorithm.convergent:
+            return
+        h, start, unit = self.h, start[self._used], self.unit
+        self._set_duals(np.clip(start * unit, 0.0, h.cap))
+        if not self.problem.hard and h.alpha.any():
+            length2 = self.length2() + self._rest2 * float(h.alpha @ self.y) ** 2
+            times = self.problem.multiple(h.alpha / unit, length2 / unit**2, self.weights)
+            h.alpha[:] = np.minimum(h.alpha * times, h.cap)
+            h.space.vector.rescale(times)
+        h.number[BIAS] = self._rest2 * float(h.alpha @ self.y)
+        if self.problem.p != 2:
+            h.number[BIAS] = self._shift()
+            refresh(h)
+        h.number[TIME] = h.alpha.sum()
+
+    def _set_multiplier(self, k: float) -> None:
+        """Make k C the weight of the loss in the engine's problem, which has the squared norm.
+
+        For k = |w| this problem and the one with `power=1` have the same solution w: the gradient of |w|^2 / 2 is |w|
+        times that of |w|.
+        """
+        h, ratio = self.h, k / self.multiplier
+        h.cap[:] *= ratio
+        if self.problem.loss == "squared_hinge":
+            delta2 = h.slack.delta2
+            h.square[:] += delta2 / ratio - delta2
+            delta2 /= ratio
+        self.multiplier = k
+        alpha = np.minimum(h.alpha, h.cap)
+        if not np.array_equal(alpha, h.alpha):
+            self._set_duals(alpha)
+            refresh(h)
+
+    @property
+    def _rest2(self) -> float:
+        """Return the square of an augmented constant coordinate less that of the engine's; 0 for other intercepts."""
+        return self.problem.rho**2 - self.rho**2 if self.problem.rho else 0.0
+
     def _set_duals(self, alpha: np.ndarray) -> None:
         vector, c = self.h.space.vector, alpha * self.y
         self.h.alpha[:] = alpha
@@ -509,6 +501,8 @@ class Run(State):
         if self.problem.first_power:  # |v| <= 1
             alpha, v = alpha / self.multiplier, None
         self.evaluate(w / unit, b / unit, alpha, z, v, (w.copy(), b, dual))
+        if self.problem.first_power:
+            self._set_multiplier(max(self.length2() ** 0.5 / unit, MIN_GROWTH * self.multiplier))
 
     def length2(self) -> float:
         return float(self.h.space.vector.norm2())
@@ -561,12 +555,6 @@ class GramRun(State):
         return NormalisedProducts(
             lambda c: self._product(c, self.interrupted)[used], self.patterns.square, self.y, self.rho
         )
-
-    def _set_duals(self, alpha: np.ndarray) -> None:
-        self.h.alpha[:] = alpha
-        w = self.h.space.vector.w
-        w[:-1] = self._product(alpha * self.y)
-        w[-1] = self.rho * float(alpha @ self.y)
 
     # bounds
 

@@ -38,14 +38,9 @@ def is_real(value: Any) -> bool:
         return False
 
 
-def is_finite(value: Any) -> bool:
-    """Return whether a value is a finite real number and not a boolean."""
-    return is_real(value) and abs(float(value)) < math.inf
-
-
-def is_positive_finite(value: Any) -> bool:
-    """Return whether a value is a positive, finite real number and not a boolean."""
-    return is_finite(value) and value > 0.0
+def is_finite(value: Any, above: float = -math.inf) -> bool:
+    """Return whether a value is a finite real number larger than `above` and not a boolean."""
+    return is_real(value) and above < float(value) < math.inf
 
 
 def is_whole(value: Any, least: float = -math.inf) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...numerics.progress import OutOfTime
-from ...numerics.sizes import is_finite, is_positive_finite
+from ...numerics.sizes import is_finite
 from ...problem.problem import Problem
 from ..base import Algorithm, Bias, Facts, Plan, require
 from .patterns import Iterate, NormalisedPatterns, until_decided
@@ -52,7 +52,7 @@ class NormalisedAlgorithm(Algorithm):
     words: ClassVar[str]
 
     def __post_init__(self) -> None:
-        require(is_positive_finite(self.eps), "eps must be a positive number", self.eps)
+        require(is_finite(self.eps, 0.0), "eps must be a positive number", self.eps)
         within = is_finite(self.accuracy) and 0.0 < self.accuracy <= 1.0
         require(within, "accuracy must lie above 0 and be at most 1", self.accuracy)
 

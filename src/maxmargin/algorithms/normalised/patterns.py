@@ -2,8 +2,7 @@
 
 Row i of Y is y_i phi(x_i) / |phi(x_i)|. The Gram matrix G = Y Y' has a unit diagonal, (G p)_i is the margin of
 pattern i with respect to w = Y' p, and |p|_G = sqrt(p'G p) is the length of that w. An intercept is one more
-feature of constant value. A 2-norm soft margin is one more feature for every pattern, of value Delta for it and zero
-for the others (K + Delta^2 I). Both are added before normalising.
+feature of constant value, which is added before normalising.
 
 The normalised margin is rho = max over |w| = 1, w in the span of the patterns, of min_i (margin of i). Every w
 bounds it from below and every p of the simplex from above, separable or not::
@@ -63,13 +62,11 @@ class NormalisedPatterns(ABC):
     y : array-like of shape (n,), entries -1 and 1
     constant : float, default=0
         Value of one more feature, whose weight gives the intercept; 0 is no intercept.
-    Delta : float, default=0
-        Value of every pattern's own feature: the 2-norm soft margin with C = 1 / (2 Delta^2).
 
     Attributes
     ----------
     scale : array of shape (n,)
-        y_i / sqrt(K_ii + constant^2 + Delta^2).
+        y_i / sqrt(K_ii + constant^2).
     rounding, noise : float
         Bounds of the rounding errors of margins, and of lengths, at points of the simplex: 4 units in the last place
         of one; for `NormalisedProducts.noise` the square root of that.
@@ -80,11 +77,11 @@ class NormalisedPatterns(ABC):
         A pattern that is zero, which has no direction, or not finite.
     """
 
-    def __init__(self, square: Array, y: Array, constant: float = 0.0, Delta: float = 0.0) -> None:
-        self.constant, self.Delta = float(constant), float(Delta)
+    def __init__(self, square: Array, y: Array, constant: float = 0.0) -> None:
+        self.constant = float(constant)
         # with a smaller allowance rounding errors count as margins, a larger one hides margins of a few units
         self.rounding = self.noise = 4.0 * float(np.finfo(square.dtype).eps)
-        lengths2 = square + (self.constant**2 + self.Delta**2)
+        lengths2 = square + self.constant**2
         i = int(np.argmin(lengths2))
         # a squared length below the normal numbers has lost digits, and so would the scale
         if not np.finfo(lengths2.dtype).smallest_normal <= lengths2[i] or not np.isfinite(lengths2).all():
@@ -128,14 +125,12 @@ class NormalisedPatterns(ABC):
         return (np.arange(self.n) == j).astype(self.scale.dtype)
 
     def _margins(self, scores: Array, scaled: Array) -> Array:
-        """Return the margins G p = scale_i (f_i + terms of the constant feature and of Delta), of shape (n,).
+        """Return the margins G p = scale_i (f_i + the term of the constant feature), of shape (n,).
 
         `scores` are f = K `scaled`, for `scaled` = scale * p.
         """
         if self.constant:
             scores = scores + self.constant**2 * scaled.sum()
-        if self.Delta:
-            scores = scores + self.Delta**2 * scaled
         return self.scale * scores
 
 
@@ -146,14 +141,14 @@ class NormalisedRows(NormalisedPatterns):
     ----------
     X : ndarray or CSR array of shape (n, d), float64 or float32
         Not copied.
-    y, constant, Delta
+    y, constant
         As for `NormalisedPatterns`.
     """
 
-    def __init__(self, X: Any, y: Any, constant: float = 0.0, Delta: float = 0.0) -> None:
+    def __init__(self, X: Any, y: Any, constant: float = 0.0) -> None:
         self.X = X
         square = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.vecdot(X, X)
-        super().__init__(np.asarray(square, X.dtype).ravel(), y, constant, Delta)
+        super().__init__(np.asarray(square, X.dtype).ravel(), y, constant)
 
     def combine(self, coefficients: Array) -> Combination:
         """Return the combination with these coefficients: products with X' and X, O(nnz)."""
@@ -169,12 +164,9 @@ class NormalisedRows(NormalisedPatterns):
 
     def length(self, combination: Combination) -> float:
         """Return |w| in the space of all features: a sum of squares, which loses no digits where it is small."""
-        scaled = self.scale * combination.coefficients
         square = float(combination.w @ combination.w)
         if self.constant:
-            square += (self.constant * float(scaled.sum())) ** 2
-        if self.Delta:
-            square += self.Delta**2 * float(scaled @ scaled)
+            square += (self.constant * float((self.scale * combination.coefficients).sum())) ** 2
         return max(sqrt(square), self.noise)
 
     def solution(self, iterate: Iterate) -> Point:
@@ -193,20 +185,15 @@ class NormalisedProducts(NormalisedPatterns):
     ----------
     product : callable
         Returns K c for c of shape (n,); it should take the time of few columns of K where few entries are not zero.
-    square, y, constant, Delta
+    square, y, constant
         As for `NormalisedPatterns`.
     """
 
     def __init__(
-        self,
-        product: Callable[[Array], Array],
-        square: Array,
-        y: Any,
-        constant: float = 0.0,
-        Delta: float = 0.0,
+        self, product: Callable[[Array], Array], square: Array, y: Any, constant: float = 0.0
     ) -> None:
         self.product = product
-        super().__init__(square, y, constant, Delta)
+        super().__init__(square, y, constant)
         self.noise = sqrt(self.rounding)
 
     def combine(self, coefficients: Array) -> Combination:
@@ -230,7 +217,7 @@ class NormalisedProducts(NormalisedPatterns):
     def _scores(self, combination: Combination) -> Array:
         """Return the scores K c of a combination, from its margins (`_margins`)."""
         scaled = self.scale * combination.coefficients
-        return combination.margins / self.scale - self.constant**2 * scaled.sum() - self.Delta**2 * scaled
+        return combination.margins / self.scale - self.constant**2 * scaled.sum()
 
 
 class Iterate(NamedTuple):

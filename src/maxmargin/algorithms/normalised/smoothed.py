@@ -82,78 +82,6 @@ def project_on_simplex(v: Array) -> Array:
     return p / p.sum()
 
 
-def smoothed_perceptron(patterns: NormalisedPatterns) -> Iterator[Iterate]:
-    """Run SNKP, on rows or on a Gram matrix: smoothing by entropy.
-
-    If there is a separator, alpha is one after at most 2 sqrt(2 log n) / rho steps, and further steps lead to
-    the largest margin. Where there is none, |p|_G <= sqrt(2 mu log n), since d <= log n: at most eps after
-    2 sqrt(2 log n) / eps steps.
-
-    Parameters
-    ----------
-    patterns : NormalisedPatterns
-
-    Yields
-    ------
-    Iterate
-        After 0, 1, ... steps.
-    """
-    return excessive_gap(patterns, Entropy(patterns.uniform()))
-
-
-def perceptron_von_neumann(patterns: NormalisedPatterns, q: Any = None) -> Iterator[Iterate]:
-    """Run SNKPVN, on rows or on a Gram matrix: smoothing by the distance to q decides either way.
-
-    A separator, if there is one, after at most 2 sqrt(2 n) / rho steps; else |p|_G < delta, for every delta, after at
-    most 2 sqrt(2 n) min(1, |q|_G / |rho|) / delta steps.
-
-    Parameters
-    ----------
-    patterns : NormalisedPatterns
-    q : array-like of shape (n,), default=None
-        A point of the simplex; None is its centre. The smaller |q|_G, the fewer steps to a given |p|_G.
-
-    Yields
-    ------
-    Iterate
-        After 0, 1, ... steps.
-    """
-    return excessive_gap(patterns, Distance(patterns.uniform() if q is None else q))
-
-
-def iterated_perceptron_von_neumann(
-    patterns: NormalisedPatterns, gamma: float = 2.0, q: Any = None
-) -> Iterator[Iterate]:
-    """Run ISNKPVN, on rows or on a Gram matrix: SNKPVN restarted at its own last p.
-
-    SNKPVN runs from q until |p|_G < |q|_G / gamma, and that p is the next q. If there is a separator, a round takes
-    at most 2 sqrt(2 n) / rho steps, and there are at most 1 + log(1/rho) / log(gamma). Else a round takes at most
-    2 gamma sqrt(2 n) / |rho| steps, and log(1/eps) / log(gamma) of them lead to |p|_G <= eps.
-
-    Parameters
-    ----------
-    patterns : NormalisedPatterns
-    gamma : float, default=2
-        Larger than one.
-    q : array-like of shape (n,), default=None
-        The first q, a point of the simplex; None is its centre.
-
-    Yields
-    ------
-    Iterate
-        After 0, 1, ... steps; the start of a round is a step.
-    """
-    q = patterns.uniform() if q is None else q
-    steps = count()
-    goal = patterns.length(patterns.combine(q)) / gamma  # |p|_G below which a round ends
-    while True:
-        for iterate in excessive_gap(patterns, Distance(q)):
-            yield iterate._replace(step=next(steps))
-            if iterate.upper < goal:
-                q, goal = iterate.p.coefficients, iterate.upper / gamma
-                break
-
-
 def excessive_gap(patterns: NormalisedPatterns, prox: Entropy | Distance) -> Iterator[Iterate]:
     """Run the recurrence of all smoothed Perceptrons.
 
@@ -213,7 +141,9 @@ class SmoothedPerceptron(NormalisedAlgorithm):
 
     name: ClassVar[str] = "smoothed-perceptron"
     words: ClassVar[str] = "the smoothed Perceptron"
-    iterates: ClassVar[Any] = staticmethod(smoothed_perceptron)
+
+    def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
+        return excessive_gap(patterns, Entropy(patterns.uniform()))
 
 
 class RowWeights(tuple[float, ...]):
@@ -281,14 +211,15 @@ class SmoothedPrimalDual(NormalisedAlgorithm):
         q = totals(np.array(self.q))
         return replace(self, q=q if q.any() else None)
 
-    @property
-    def centre(self) -> np.ndarray | None:
-        """The weights `q` divided by their sum; None for equal weights."""
-        q = None if self.q is None else np.array(self.q) / max(self.q)  # the sum of q itself may overflow
-        return None if q is None else q / q.sum()
+    def centre_of(self, patterns: NormalisedPatterns) -> Array:
+        """Return the weights `q` divided by their sum, or equal weights."""
+        if self.q is None:
+            return patterns.uniform()
+        q = np.array(self.q) / max(self.q)  # the sum of q itself may overflow
+        return q / q.sum()
 
     def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
-        return perceptron_von_neumann(patterns, self.centre)
+        return excessive_gap(patterns, Distance(self.centre_of(patterns)))
 
 
 @dataclass(frozen=True)
@@ -331,4 +262,12 @@ class IteratedSmoothedPrimalDual(SmoothedPrimalDual):
         require(is_finite(self.gamma) and self.gamma > 1.0, "gamma must be larger than 1", self.gamma)
 
     def iterates(self, patterns: NormalisedPatterns) -> Iterator[Iterate]:
-        return iterated_perceptron_von_neumann(patterns, self.gamma, self.centre)
+        q = self.centre_of(patterns)
+        steps = count()  # the start of a run is a step
+        goal = patterns.length(patterns.combine(q)) / self.gamma  # |p|_G below which a run ends
+        while True:
+            for iterate in excessive_gap(patterns, Distance(q)):
+                yield iterate._replace(step=next(steps))
+                if iterate.upper < goal:
+                    q, goal = iterate.p.coefficients, iterate.upper / self.gamma
+                    break

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Scaled
-from ...numerics.sizes import is_positive_finite
+from ...numerics.sizes import is_finite
 from ...problem.problem import Problem
 from ..base import Facts, PerceptronLike, Plan, from_two_on, require
 
@@ -90,10 +90,10 @@ class ALMA(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        in_range = is_positive_finite(self.alpha) and self.alpha <= 1.0
+        in_range = is_finite(self.alpha, 0.0) and self.alpha <= 1.0
         require(in_range, "alpha must lie above 0 and be at most 1", self.alpha)
-        require(self.B is None or is_positive_finite(self.B), "B must be a positive number or None", self.B)
-        require(is_positive_finite(self.C), "C must be a positive number", self.C)
+        require(self.B is None or is_finite(self.B, 0.0), "B must be a positive number or None", self.B)
+        require(is_finite(self.C, 0.0), "C must be a positive number", self.C)
 
     def other_norm(self, problem: Problem) -> str | None:
         return from_two_on(problem)

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Scaled
-from ...numerics.sizes import is_finite, is_positive_finite
+from ...numerics.sizes import is_finite
 from ..base import Facts, PerceptronLike, Plan, require
 
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
@@ -185,9 +185,9 @@ class FixedDirectionalMargin(PerceptronLike):
 
 def check_parameters(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
     """Raise ValueError for parameters outside their ranges."""
-    require(is_positive_finite(beta), "beta must be a positive number (in units of R)", beta)
-    require(eta is None or is_positive_finite(eta), "eta must be a positive number or None", eta)
-    require(is_positive_finite(epsilon), "epsilon must be a positive number", epsilon)
+    require(is_finite(beta, 0.0), "beta must be a positive number (in units of R)", beta)
+    require(eta is None or is_finite(eta, 0.0), "eta must be a positive number or None", eta)
+    require(is_finite(epsilon, 0.0), "epsilon must be a positive number", epsilon)
 
 
 def normalised_plan(

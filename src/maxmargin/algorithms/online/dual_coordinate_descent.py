@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ...engine.jit import record
-from ...numerics.sizes import is_positive_finite
+from ...numerics.sizes import is_finite
 from ...problem.problem import Problem
 from ..base import Algorithm, Facts, Plan, require
 
@@ -73,7 +73,7 @@ class DualCoordinateDescent(Algorithm):
 
     def __post_init__(self) -> None:
         require(
-            self.eps is None or is_positive_finite(self.eps),
+            self.eps is None or is_finite(self.eps, 0.0),
             "eps must be a positive number or None",
             self.eps,
         )

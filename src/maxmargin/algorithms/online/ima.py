@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
 from ...engine.state import Motion, Scaled
-from ...numerics.sizes import is_finite, is_positive_finite, is_whole
+from ...numerics.sizes import is_finite, is_whole
 from ...problem.problem import Problem
 from ..base import Bias, Facts, PerceptronLike, Plan, require
 
@@ -56,7 +56,7 @@ class NormDescent(PerceptronLike):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive = self.constant is None or is_positive_finite(self.constant)
+        positive = self.constant is None or is_finite(self.constant, 0.0)
         require(positive, "constant must be a positive number or None", self.constant)
 
     def other_norm(self, problem: Problem) -> str | None:
@@ -215,7 +215,7 @@ class IMA(NormDescent):
             "alpha must lie between 0 and 1, or be None",
             self.alpha,
         )
-        positive = self.increment is None or is_positive_finite(self.increment)
+        positive = self.increment is None or is_finite(self.increment, 0.0)
         require(positive, "increment must be a positive number or None", self.increment)
         require(self.rule in ("balanced", "paper"), "rule must be 'balanced' or 'paper'", self.rule)
         require(
