@@ -18,7 +18,7 @@ class LearnFaster(NamedTuple):
 
     def start(self, h, order):
         h.learn(order[0], 1.0, 0.0)
-        h.tick()
+        h.advance(1)
 
     def threshold(self, h):
         return (1.0 - self.epsilon) * h.norm2() / h.time()
@@ -28,7 +28,7 @@ class LearnFaster(NamedTuple):
 
     def step(self, h, i, s):
         h.learn(i, 1.0, s)
-        h.tick()
+        h.advance(1)
 
 
 @dataclass(frozen=True)

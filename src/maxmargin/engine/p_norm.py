@@ -13,17 +13,7 @@ from .jit import compiled, record
 from .state import BIAS, CONSTANT2, FACTOR, SCALE
 from .vectors import EuclideanVector, largest
 
-# Range of sum (|theta_j| / top)^p outside of which it is computed again with another `top`: from inside it one step
-# reaches neither 2^1024 nor 2^-1024, the limits of float64. A narrower range costs more such computations.
-MIN_POWER_SUM, MAX_POWER_SUM = 2.0**-300, 2.0**300
-# The running sum is computed again when it falls below this fraction of its largest value: it has lost three decimal
-# digits then.
-MIN_FRACTION = 2.0**-10
 SUM, PEAK, MOVES, TOP = range(4)  # indices in `power_sum`; SUM: sum (|theta_j| / top)^p, TOP: top
-# The running sum is computed again after this many moves for each coordinate, which adds a sixteenth to their cost; a
-# larger number lets more rounding errors accumulate. EXTRA_COORDINATES are counted as well, so that the sums of short
-# vectors are not computed every few patterns; a round value, not tuned.
-MAX_MOVES, EXTRA_COORDINATES = 16, 1000.0
 # Share of the first slope at which the line search over one dual variable ends: the variable is visited again in the
 # next sweep. 1e-6 takes 1.3 times as long on text.
 COORDINATE_ACCURACY = 0.02
@@ -75,8 +65,12 @@ class PNormVector(NamedTuple):
     def needs_rescaling(self):
         m = self.power_sum
         m[PEAK] = max(m[PEAK], m[SUM])
-        in_range = m[SUM] >= MIN_POWER_SUM and m[SUM] <= MAX_POWER_SUM and m[SUM] >= MIN_FRACTION * m[PEAK]
-        return not in_range or m[MOVES] > MAX_MOVES * (self.w.size + EXTRA_COORDINATES)
+        # from inside this range one step reaches neither 2^1024 nor 2^-1024, the limits of float64; below a thousandth
+        # of its largest value the running sum has lost three decimal digits
+        in_range = m[SUM] >= 2.0**-300 and m[SUM] <= 2.0**300 and m[SUM] >= 2.0**-10 * m[PEAK]
+        # 16 moves for each coordinate: rounding errors accumulate, and computing the sum again costs a sixteenth of the
+        # moves; 1000 more coordinates are counted, so that the sums of short vectors last for many patterns
+        return not in_range or m[MOVES] > 16 * (self.w.size + 1000.0)
 
     def rescale(self, k):
         """Multiply theta by k, and compute powers and sums again, with the largest entry of theta as `top`."""
@@ -147,23 +141,23 @@ class ScratchVector(NamedTuple):
     """A sparse vector in dense memory, with a list of the coordinates that have been moved."""
 
     w: Any
-    touched: Any  # the moved coordinates, in its first size[0] entries
-    is_touched: Any  # 1 for each moved coordinate
+    moved: Any  # the moved coordinates, in its first size[0] entries
+    is_moved: Any  # 1 for each moved coordinate
     size: Any
 
     def move(self, j, step):
-        if self.is_touched[j] == 0:
-            self.is_touched[j] = 1
-            self.touched[self.size[0]] = j
+        if self.is_moved[j] == 0:
+            self.is_moved[j] = 1
+            self.moved[self.size[0]] = j
             self.size[0] += 1
         self.w[j] += step
 
     def clear(self):
         """Set all coordinates to 0, at a cost proportional to the number of moved ones."""
         for n in range(self.size[0]):
-            j = self.touched[n]
+            j = self.moved[n]
             self.w[j] = 0.0
-            self.is_touched[j] = 0
+            self.is_moved[j] = 0
         self.size[0] = 0
 
 
@@ -224,12 +218,10 @@ def line_search(vector, z, shrink, slope, quadratic, end, accuracy):
                 return k
             new = end
         elif low < new and new < high and (first * before > 0.0 or abs(new - k) <= 0.5 * last):
-            if (
-                accuracy == 0.0 and abs(new - k) <= 1e-8 * new
-            ):  # the error of this step is about its square, 1e-16
+            if accuracy == 0.0 and abs(new - k) <= 1e-8 * new:  # the error is about the square of this, 1e-16
                 return new
         else:  # bisection: on both sides of the minimum Newton's steps may alternate, or they leave the bracket
-            if high - low <= 1e-14 * high:  # near the resolution of float64; a round value, not tuned
+            if high - low <= 1e-14 * high:  # near the resolution of float64
                 return 0.5 * (low + high)
             new = 0.5 * (low + high)
         last, before, k = abs(new - k), first, new
@@ -250,13 +242,13 @@ def norm_elsewhere(vector, z):
     total, top = vector.power_sum[SUM], vector.power_sum[TOP]
     rest = total
     for n in range(z.size[0]):
-        j = z.touched[n]
+        j = z.moved[n]
         rest -= vector.w[j] * (vector.theta[j] / top)
     if rest < 1e-8 * total:  # the difference has lost eight of sixteen digits: sum instead
         rest = 0.0
         if z.size[0] < vector.theta.size:
             for j in range(vector.theta.size):
-                if z.is_touched[j] == 0:
+                if z.is_moved[j] == 0:
                     rest += abs(vector.w[j] * (vector.theta[j] / top))
     return top * rest ** (1.0 / vector.p)
 
@@ -273,7 +265,7 @@ def line_derivatives(vector, z, rest, shrink, k):
     r0 = keep * rest
     top = r0
     for n in range(z.size[0]):
-        j = z.touched[n]
+        j = z.moved[n]
         top = max(top, abs(keep * vector.theta[j] + k * z.w[j]))
     if top == 0.0:
         return 0.0, squared_norm(z, p)
@@ -282,7 +274,7 @@ def line_derivatives(vector, z, rest, shrink, k):
     D = -shrink * rest
     total, slope, bend = power * u * u, power * u * D, power * D * D
     for n in range(z.size[0]):
-        j = z.touched[n]
+        j = z.moved[n]
         D = z.w[j] - shrink * vector.theta[j]
         r = (keep * vector.theta[j] + k * z.w[j]) / top
         power = max(abs(r), LEAST_RATIO) ** (p - 2.0)
@@ -300,10 +292,10 @@ def squared_norm(z, p):
     """Return |z|_p^2 of a sparse vector."""
     top = 0.0
     for n in range(z.size[0]):
-        top = max(top, abs(z.w[z.touched[n]]))
+        top = max(top, abs(z.w[z.moved[n]]))
     if top == 0.0:
         return 0.0
     total = 0.0
     for n in range(z.size[0]):
-        total += (abs(z.w[z.touched[n]]) / top) ** p
+        total += (abs(z.w[z.moved[n]]) / top) ** p
     return top * top * total ** (2.0 / p)

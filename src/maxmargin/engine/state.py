@@ -268,7 +268,7 @@ class Weight(NamedTuple):
         return self.number[NORM2]
 
     def time(self):
-        """Return the step count t of the rule, which `tick` increases."""
+        """Return the step count t of the rule, which `advance` increases."""
         return self.number[TIME]
 
     def product(self, i, j):
@@ -349,12 +349,8 @@ class Weight(NamedTuple):
         """Add b to the bias."""
         self.number[BIAS] += b
 
-    def tick(self):
-        """Increase the step count of the rule by one."""
-        self.number[TIME] += 1.0
-
     def advance(self, steps):
-        """Increase the step count of the rule by this number."""
+        """Increase the step count of the rule by a number of steps."""
         self.number[TIME] += steps
 
     def set_pair(self, i):

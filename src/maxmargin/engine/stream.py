@@ -23,9 +23,6 @@ SUM, SQUARES = 0, 2
 # Indices in `tally`: SINCE, presentations before the present weight; SCALE_SUM, the sum of the scales over the
 # presentations since the scale was FIRST_SCALE; BIAS_SUM, the sum of the biases.
 SINCE, SCALE_SUM, BIAS_SUM, FIRST_SCALE = range(4)
-# Factor by which the scale may fall before SCALE_SUM w is subtracted from `past`. The mean loses as many digits: 2^20
-# leaves 33 of 53 bits, and costs a pass over w only where the scale has fallen by a million.
-MAX_SCALE_FALL = 2.0**20
 NO_ROW = np.uint32(2**32 - 1)  # in place of a row index: no row
 
 
@@ -56,7 +53,7 @@ class StreamWeight(NamedTuple):
     product = Weight.product
     nearest = Weight.nearest
     learn = Weight.learn
-    tick = Weight.tick
+    advance = Weight.advance
     shrink = Weight.shrink
 
     def add(self, i, c):
@@ -82,11 +79,12 @@ class StreamWeight(NamedTuple):
         t[SCALE_SUM] += self.number[SCALE] * (seen - t[SINCE])
         t[BIAS_SUM] += self.number[BIAS] * (seen - t[SINCE])
         t[SINCE] = seen
-        if self.number[SCALE] * MAX_SCALE_FALL < t[FIRST_SCALE]:
-            self.fold_past()
+        # the mean loses as many digits: 33 of 53 bits are left, and the pass over w is rare
+        if self.number[SCALE] * 2.0**20 < t[FIRST_SCALE]:
+            self.subtract_from_past()
             t[FIRST_SCALE] = self.number[SCALE]
 
-    def fold_past(self):
+    def subtract_from_past(self):
         """Subtract SCALE_SUM w from `past` and set SCALE_SUM to 0, so that the sum of the weights is -past."""
         scale_sum = self.tally[SCALE_SUM]
         for j in range(self.past.w.size):
@@ -96,7 +94,7 @@ class StreamWeight(NamedTuple):
 
     def rescale(self, k):
         """Multiply the stored numbers by k and set the scale to 1."""
-        self.fold_past()
+        self.subtract_from_past()
         self.space.vector.rescale(k)
         self.plus.rescale(k)
         for j in range(2):

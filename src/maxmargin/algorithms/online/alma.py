@@ -44,8 +44,7 @@ class ALMAStep(NamedTuple):
         # theta <- theta / max(1, |theta|_p)
         if h.norm2() > 1.0:
             h.shrink(h.norm2() ** -0.5)
-        # k <- k + 1
-        h.tick()
+        h.advance(1)  # k <- k + 1
 
 
 @dataclass(frozen=True)

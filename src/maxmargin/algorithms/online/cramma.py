@@ -13,13 +13,10 @@ from ..base import Facts, PerceptronLike, Plan, require
 # Default rate as a fraction of the largest one that the theorem allows. The bound on the number of updates is infinite
 # at fraction 1; small fractions make slow progress. Chosen on the data sets of benchmarks.before_after.
 RATE_SHARE = 0.1
-# Margin, in units of R, that is assumed if the Perceptron run finds no separator: small enough for most data, and large
-# enough for a rate with which a fit ends.
-ASSUMED_MARGIN = 1e-3
 
 
 @record
-class NormalisedStep(NamedTuple):
+class UnitNormStep(NamedTuple):
     """The step of CRAMMA (zeta = 0), MICRA, and the fixed directional margin (epsilon = 0); u is w, with |u| = 1."""
 
     beta: float  # threshold at t = 1, in units of R
@@ -36,7 +33,7 @@ class NormalisedStep(NamedTuple):
                 i = k
         if h.length2(i) > 0.0:
             h.learn(i, h.length2(i) ** -0.5, 0.0)
-        h.tick()
+        h.advance(1)
 
     def threshold(self, h):
         # (beta / R) / t^epsilon of the paper, times R: scores are of the patterns as they are
@@ -51,8 +48,7 @@ class NormalisedStep(NamedTuple):
         # u <- u / |u|
         if h.norm2() > 0.0:
             h.shrink(h.norm2() ** -0.5)
-        # t <- t + 1
-        h.tick()
+        h.advance(1)  # t <- t + 1
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ class CRAMMA(PerceptronLike):
         check_parameters(self.beta, self.eta, self.epsilon)
 
     def plan(self, facts: Facts) -> Plan:
-        return normalised_plan(facts, self.beta, self.eta, self.epsilon)
+        return unit_norm_plan(facts, self.beta, self.eta, self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ class MICRA(CRAMMA):
 
     def plan(self, facts: Facts) -> Plan:
         share = RATE_SHARE if self.zeta == 0.0 else 1.0
-        return normalised_plan(facts, self.beta, self.eta, self.epsilon, self.zeta, share)
+        return unit_norm_plan(facts, self.beta, self.eta, self.epsilon, self.zeta, share)
 
 
 @dataclass(frozen=True)
@@ -180,7 +176,7 @@ class FixedDirectionalMargin(PerceptronLike):
 
     def plan(self, facts: Facts) -> Plan:
         beta = 0.9 * facts.floor() / facts.R if self.beta is None else self.beta
-        return normalised_plan(facts, beta, self.eta, epsilon=0.0)
+        return unit_norm_plan(facts, beta, self.eta, epsilon=0.0)
 
 
 def check_parameters(beta: float, eta: float | None, epsilon: float = 1.0) -> None:
@@ -190,15 +186,16 @@ def check_parameters(beta: float, eta: float | None, epsilon: float = 1.0) -> No
     require(is_finite(epsilon, 0.0), "epsilon must be a positive number", epsilon)
 
 
-def normalised_plan(
+def unit_norm_plan(
     facts: Facts, beta: float, eta: float | None, epsilon: float, zeta: float = 0.0, share: float = RATE_SHARE
 ) -> Plan:
     """Return the plan of a rule; its rate is eta or, if None, `share` times the largest that the theorem allows."""
     rate = share * largest_rate(facts) if eta is None else eta
-    return Plan(rule=NormalisedStep(beta, epsilon, rate, zeta, facts.R), unit=None)
+    return Plan(rule=UnitNormStep(beta, epsilon, rate, zeta, facts.R), unit=None)
 
 
 def largest_rate(facts: Facts) -> float:
     """Return the rate (sqrt(1 + 8 gamma / R) - 1) / 2 of CRAMMA's theorem 1, with a lower bound gamma of the margin."""
-    gamma = facts.floor() or ASSUMED_MARGIN * facts.R
+    # R / 1000 if the Perceptron run finds no separator: below most margins, with a rate at which a fit ends
+    gamma = facts.floor() or 1e-3 * facts.R
     return 0.5 * ((1.0 + 8.0 * gamma / facts.R) ** 0.5 - 1.0)

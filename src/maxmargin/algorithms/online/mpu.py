@@ -12,10 +12,6 @@ from ...engine.jit import record
 from ...engine.state import TIME
 from ..base import Algorithm, Facts, Plan, require
 
-# Largest b, whose square does not overflow in float64. Beyond it C is so small that I = 1 and every pattern is at its
-# cap.
-MAX_B = 1e100
-
 
 @record
 class Unlearn(NamedTuple):
@@ -60,7 +56,7 @@ class Levels(NamedTuple):
 
 @dataclass(frozen=True)
 class MPU(Algorithm):
-    """The margin Perceptron with unlearning: hard margin, 1-norm and (by extension) 2-norm soft margin.
+    """The margin Perceptron with unlearning: hard margin, 1-norm and (by slack coordinates) 2-norm soft margin.
 
     Condition: learn if a.y_k <= b and I_k < I; unlearn if a.y_k >= b + delta_b and I_k > 0; I_k counts the updates by
     pattern k, and I is its cap.
@@ -140,8 +136,9 @@ class MPU(Algorithm):
             # I = floor(C delta_b (2 + delta) / delta) + 1, b = I / C: then 2 (delta_b / b) / (1 - delta_b / b) < delta
             I = np.floor(problem.C * db * (2.0 + delta) / delta) + 1.0
             b = float(I / problem.C)
-            if b > MAX_B:  # the cap C b is then below one update
-                b = db * (2.0 + delta) / delta
+            # the square of such a b may overflow, and C is so small that I = 1: every pattern is at its cap
+            if b > 1e100:
+                b = db * (2.0 + delta) / delta  # the cap C b is then below one update
         return Plan(rule=Unlearn(b, db), unit=b, pace=Levels(self.c_bar - 1.0, self.Nep1, self.Nep2))
 
     def measure(self, run: Any) -> dict[str, float]:

@@ -29,7 +29,7 @@ class SubgradientStep(NamedTuple):
 
     def begin_batch(self, h):
         # t <- t + 1, w <- (1 - eta_t lambda) w = (1 - 1 / t) w: at t = 1 w is set to 0
-        h.tick()
+        h.advance(1)
         h.shrink(1.0 - 1.0 / h.time())
 
     def wrong(self, h, i, s, limit):

@@ -28,7 +28,7 @@ class Learn(NamedTuple):
 
 @dataclass(frozen=True)
 class Perceptron(PerceptronLike):
-    """The Perceptron with margin: hard margin, and 2-norm soft margin by virtual extension.
+    """The Perceptron with margin: hard margin, and 2-norm soft margin by slack coordinates.
 
     Condition: a.y_k <= b R^2 (not strict). Update: a <- a + y_k.
     Guarantee: at most (R^2 + 2 b R^2) / gamma_d^2 updates, then a margin above gamma_d b / (1 + 2 b). This bound is

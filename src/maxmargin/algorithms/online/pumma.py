@@ -112,16 +112,16 @@ class PUMMA(PerceptronLike):
         return from_two_on(problem)
 
     def plan(self, facts: Facts) -> Plan:
-        first, *rest = [PairStep(delta) for delta in accuracies(target(self.delta, facts), self.halving)]
+        first, *rest = map(PairStep, accuracies(final_accuracy(self.delta, facts), self.halving))
         return Plan(rule=first, unit=None, then=tuple(rest))
 
 
 def is_accuracy(delta: Any) -> bool:
-    """Return whether delta is a valid accuracy: a number in (0, 1], or None for the default of `target`."""
+    """Return whether delta is a valid accuracy: a number in (0, 1], or None for the default of `final_accuracy`."""
     return delta is None or (is_finite(delta) and 0.0 < delta <= 1.0)
 
 
-def target(delta: float | None, facts: Facts) -> float:
+def final_accuracy(delta: float | None, facts: Facts) -> float:
     """Return delta, or by default the accuracy with which a pass without updates certifies a gap of `facts.tol`.
 
     After such a pass the margin is at least 1 - delta of its upper bound. Hard margin: the gap is delta. Soft margin:

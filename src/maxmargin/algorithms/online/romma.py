@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 from ...engine.jit import record
 from ...engine.state import Scaled
 from ..base import Facts, PerceptronLike, Plan, require
-from .pumma import accuracies, is_accuracy, target
+from .pumma import accuracies, final_accuracy, is_accuracy
 
 
 @record
@@ -103,7 +103,6 @@ class AggressiveROMMA(PerceptronLike):
         require(is_accuracy(self.delta), "delta must lie above 0 and be at most 1, or be None", self.delta)
 
     def plan(self, facts: Facts) -> Plan:
-        first, *rest = [
-            RelaxedStep(delta, False) for delta in accuracies(target(self.delta, facts), self.halving)
-        ]
+        deltas = accuracies(final_accuracy(self.delta, facts), self.halving)
+        first, *rest = [RelaxedStep(delta, False) for delta in deltas]
         return Plan(rule=first, unit=None, then=tuple(rest))
