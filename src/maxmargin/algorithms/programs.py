@@ -17,7 +17,7 @@ from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Reached
 from ..solvers.l1 import l1_points
 from ..solvers.rows import centred_rows
-from ..solvers.semismooth import points as semismooth_points
+from ..solvers.semismooth import semismooth_points
 from .base import Algorithm, Bias, Facts, Plan
 
 if TYPE_CHECKING:

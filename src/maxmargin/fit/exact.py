@@ -21,7 +21,7 @@ from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Point, Reached
 from ..solvers.polish import polished
 from ..solvers.rows import CentredRows, centred_rows
-from ..solvers.semismooth import points
+from ..solvers.semismooth import semismooth_points
 from .best import primal_point
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
     rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
     # the gap that is rounding: a point that meets the optimality conditions is the optimum at this gap
     rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * fit.stopping.tol)
-    solve = _hard_points if problem.hard else partial(points, tol=goal)
+    solve = _hard_points if problem.hard else partial(semismooth_points, tol=goal)
     for w, b, alpha, gap, _ in solve(problem, rows, y, weights, stop):
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
             continue
@@ -91,7 +91,7 @@ def solve_factored(fit: KernelFit) -> Iterator[None]:
     """Take the points of Newton's method on a factor of the kernel matrix, if its rank is small."""
     task, Z, stop = fit.task, fit.task.rows.factor, fit.stopping.deadline.interrupted
     if Z is not None and fit.best.gap > 0.0:
-        for point in points(task.problem, Z, task.y, task.weights, stop, 0.5 * fit.stopping.tol):
+        for point in semismooth_points(task.problem, Z, task.y, task.weights, stop, 0.5 * fit.stopping.tol):
             fit.best.evaluate(point.alpha, Z @ (Z.T @ (point.alpha * task.y)))
             yield
 

@@ -17,7 +17,7 @@ References
 ----------
 T. Joachims, "Making large-scale SVM learning practical", 1998; Z. Wen et al., "ThunderSVM", JMLR 19, 2018;
 R.-E. Fan, P.-H. Chen, C.-J. Lin, "Working set selection using second order information for training support vector
-machines", JMLR 6, 2005 (the steps within a working set);
+machines", JMLR 6, 2005 (the steps within a working set; rising and falling rows are its I_up and I_low);
 S. Fine, K. Scheinberg, "Efficient SVM training using low-rank kernel representations", JMLR 2, 2001 (the factor).
 """
 

@@ -262,7 +262,7 @@ def descend(H, gradient, x, power, total, goal):
     H : ndarray of shape (k, k)
     gradient, x : ndarray of shape (k,)
     power : int
-        1: P = |x|_1; 2: its half square.
+        1: P = |x|_1; 2: half of its square.
     total : float
         |x|_1.
     goal : float

@@ -32,15 +32,8 @@ from .linear_systems import TINY, PivotedQR
 if TYPE_CHECKING:
     from .rows import CentredRows
 
-# Largest number of changes of the active set: 3 to 10 are usual from points near the optimum.
-MAX_CHANGES = 30
-# Free rows beyond the number of columns up to which a set is solved: more are dependent, and no such set is optimal.
-MAX_DEPENDENT = 200
 # Relative rounding of the score of a row or of the sums of a linear system, of dual variables, and of equations.
 ROUNDING, DUAL_ROUNDING, EQUATION_ROUNDING = 1e-12, 1e-11, 1e-9
-# Slack of a free row, as a multiple of its rounding, above which not all free rows can be tight; and dual variable of a
-# free row, as a share of the largest one, where slacks are rounding.
-MAX_FREE_SLACK, MIN_FREE = 1e3, 1e-6
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
@@ -87,14 +80,14 @@ def polished(
         E = y[None, :] if problem.free else np.zeros((0, n))
         e, q, c = np.zeros(len(E)), np.ones(n), caps
         a, w, beta = np.clip(alpha, 0.0, c), z[:d], z[d:]
-    found = _settled(A, E, e, q, c, (a, w, beta), stop)
+    found = _active_set_solution(A, E, e, q, c, (a, w, beta), stop)
     if found is None:
         return None
     a, w, beta = found
     return np.append(w, 0.0 if problem.hard else beta)[: rows.size] if problem.free else w, a
 
 
-def _settled(
+def _active_set_solution(
     A: np.ndarray,
     E: np.ndarray,
     e: np.ndarray,
@@ -105,9 +98,10 @@ def _settled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """Solve on the free rows and move rows between the sets until all conditions hold; return (a, w, beta)."""
     sets, seen, A_abs, beta = _sets(A, E, q, c, *start), set[bytes](), np.abs(A), start[2]
-    for _ in range(MAX_CHANGES):
+    for _ in range(30):  # 3 to 10 changes of the sets are usual from points near the optimum
         key, free = sets.tobytes(), sets == FREE
-        if key in seen or np.count_nonzero(free) > A.shape[1] + MAX_DEPENDENT or stop():
+        # more free rows than columns are dependent: with far more of them the point was not near the optimum
+        if key in seen or np.count_nonzero(free) > A.shape[1] + 200 or stop():
             return None
         seen.add(key)
         a = np.where(sets == AT_CAP, c, 0.0)
@@ -126,7 +120,7 @@ def _settled(
         joins = ((sets == AT_ZERO) & (slack < -rounding)) | ((sets == AT_CAP) & (slack > rounding))
         leaves = below.any() or above.any()
         if not joins.any() and not (leaves and unique):
-            if (np.abs(slack[free]) > MAX_FREE_SLACK * rounding[free]).any():
+            if (np.abs(slack[free]) > 1e3 * rounding[free]).any():
                 return None  # more rows are free than can be tight at once
             # dependent free rows have several vectors a with the same w: one of these may be feasible
             redistributed = _redistributed(A, E, c, a, sets) if leaves else np.clip(a, 0.0, c)
@@ -147,7 +141,7 @@ def _sets(A: Any, E: Any, q: Any, c: Any, a: np.ndarray, w: np.ndarray, beta: np
     slack = (A @ w - q + beta @ E) / margin
     free = (a / unit > slack) & ((c - a) / unit > -slack)
     if not q.any() and not 0 < np.count_nonzero(free) <= A.shape[1] + 2:
-        free = a > MIN_FREE * a.max()  # the margin is so small that slacks are rounding
+        free = a > 1e-6 * a.max()  # the margin is so small that slacks are rounding
     return np.where(free, FREE, np.where((slack < 0.0) & (c < np.inf), AT_CAP, AT_ZERO))
 
 
@@ -177,10 +171,8 @@ def _solve(
     if not free.any():
         return fixed, beta, True
     rows, E, r = A[free], E[:, free], e - E @ a
-    size = np.sqrt(
-        np.maximum((rows * rows).sum(axis=1) + (E * E).sum(axis=0), TINY)
-    )  # columns get length one
-    B, E = rows.T / size, E / size
+    size = np.sqrt(np.maximum((rows * rows).sum(axis=1) + (E * E).sum(axis=0), TINY))
+    B, E = rows.T / size, E / size  # with columns (B, E) of length one
     inverse = np.linalg.pinv(E)
     N = _linalg.null_space(E) if len(E) else np.eye(E.shape[1])
     factors = PivotedQR(B @ N)

@@ -48,7 +48,7 @@ _linalg: Any = scipy.linalg  # typed as Any: its annotations allow more types of
 Stop = Callable[[], bool]
 
 
-def points(
+def semismooth_points(
     problem: Problem,
     X: Any,
     y: np.ndarray,
