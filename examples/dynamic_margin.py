@@ -23,7 +23,7 @@ class LearnFaster(NamedTuple):
     def threshold(self, h):
         return (1.0 - self.epsilon) * h.norm2() / h.time()
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         return s <= limit
 
     def step(self, h, i, s):

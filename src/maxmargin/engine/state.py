@@ -1,6 +1,6 @@
 """The state of an online algorithm: the weight vector w = sum alpha_i y_i x_i with its norm, bias and step count.
 
-A *rule* is the update of an online algorithm: a record with the methods `threshold`, `wrong` and `step`, which
+A *rule* is the update of an online algorithm: a record with the methods `threshold`, `violates` and `step`, which
 `sweep.sweep` calls for one row after the other. A rule calls methods of the `Weight`, named h in all signatures, and
 uses no array. A *pattern* is a labelled row y_i x_i.
 

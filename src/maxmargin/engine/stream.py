@@ -141,7 +141,7 @@ def stream(rule, h, first, last):
         i = np.uint32(k)
         s = h.score(i)
         mistakes += s <= 0.0
-        if rule.wrong(h, i, s, limit):
+        if rule.violates(h, i, s, limit):
             h.before_step(seen + (k - first))
             rule.step(h, i, s)
             limit = rule.threshold(h)

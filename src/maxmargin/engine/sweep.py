@@ -73,10 +73,10 @@ def sweep(rule, h, order, size, scores, moved):
         i = order[k]
         s = h.score(i)
         scores[k] = s
-        if rule.wrong(h, i, s, limit):
+        if rule.violates(h, i, s, limit):
             if not h.space.is_loaded(h, i):
                 h.number[STOPPED], h.number[STEPS] = k + 1.0, steps
-                moved[steps] = i  # this row is wrong, and makes a step when the sweep continues
+                moved[steps] = i  # this row makes a step when the sweep continues
                 return steps + 1
             rule.step(h, i, s)
             limit = rule.threshold(h)
@@ -158,7 +158,7 @@ def batches(rule, h, order, scores):
             rule.begin_batch(h)
         for k in range(start, size):
             i = order[first + k]
-            if rule.wrong(h, i, scores[k], limit):
+            if rule.violates(h, i, scores[k], limit):
                 if not h.space.is_loaded(h, i):
                     h.number[STOPPED], h.number[STEPS] = first + k + 1.0, steps
                     return steps

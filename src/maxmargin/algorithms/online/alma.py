@@ -29,7 +29,7 @@ class ALMAStep(NamedTuple):
         # (1 - alpha) gamma_k, gamma_k = B sqrt(p - 1) / sqrt(k), times R: scores are of the patterns as they are
         return self.R * self.gamma * (h.time() + 1.0) ** -0.5
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         # w.y^ <= (1 - alpha) gamma_k
         if self.normalise:
             return s <= limit * h.length2(i) ** 0.5 and h.length2(i) > 0.0

@@ -39,7 +39,7 @@ class UnitNormStep(NamedTuple):
         # (beta / R) / t^epsilon of the paper, times R: scores are of the patterns as they are
         return self.R * self.beta * h.time() ** -self.epsilon
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         return s <= limit
 
     def step(self, h, i, s):

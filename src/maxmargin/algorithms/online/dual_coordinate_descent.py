@@ -25,7 +25,7 @@ class Descend(NamedTuple):
     def threshold(self, h):
         return self.unit
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         # the projected gradient is not 0; the gradient is s - unit
         return (s < limit and h.dual(i) < h.cap_of(i)) or (s > limit and h.dual(i) > 0.0)
 

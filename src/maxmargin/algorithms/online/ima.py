@@ -23,7 +23,7 @@ class FMPStep(NamedTuple):
     def threshold(self, h):
         return self.gamma * h.norm2() ** 0.5
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         # l (w.x + b) <= gamma N
         return s <= limit
 

@@ -26,7 +26,7 @@ class Unlearn(NamedTuple):
     def threshold(self, h):
         return self.b
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         # learn if a.y <= b and I_k < I; unlearn if a.y >= b + delta_b and I_k > 0
         return (s <= limit and h.dual(i) < h.cap_of(i)) or (s >= limit + self.db and h.dual(i) > 0.0)
 

@@ -32,7 +32,7 @@ class SubgradientStep(NamedTuple):
         h.advance(1)
         h.shrink(1.0 - 1.0 / h.time())
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         # the pattern is in A_t^+
         return s < limit
 

@@ -19,7 +19,7 @@ class Learn(NamedTuple):
     def threshold(self, h):
         return self.b
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         return s <= limit  # a.y <= b, not strict, so that a = 0 makes updates
 
     def step(self, h, i, s):
@@ -71,7 +71,7 @@ class LearnLocally(NamedTuple):
     def threshold(self, h):
         return self.b
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         # a.y <= b |y|^2, not strict, so that a = 0 makes updates
         return s <= limit * h.length2(i)
 

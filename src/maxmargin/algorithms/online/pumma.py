@@ -37,7 +37,7 @@ class PairStep(NamedTuple):
     def threshold(self, h):
         return (1.0 - self.delta) * h.norm2()
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         # l (w.x + b) < 1 - delta, times |m|^2
         return s < limit
 

@@ -29,7 +29,7 @@ class RelaxedStep(NamedTuple):
     def threshold(self, h):
         return 0.0 if self.on_mistakes else (1.0 - self.delta) * h.norm2()
 
-    def wrong(self, h, i, s, limit):
+    def violates(self, h, i, s, limit):
         if self.on_mistakes:
             # w.y <= 0; m = 0 proves that no separator exists, and stops the updates
             return s <= limit and h.norm2() > 0.0
