@@ -97,8 +97,6 @@ class ImpliedDual:
     ----------
     first_w, second_w : ndarray of shape (d,)
     first_b, second_b : float
-    width : float
-        Width of the smoothing of the hinge.
     plus, minus : float
         Factors of the dual variables of positive and of negative rows, which balance the classes.
     """
@@ -107,7 +105,6 @@ class ImpliedDual:
     first_b: float
     second_w: np.ndarray
     second_b: float
-    width: float
     plus: float
     minus: float
 

@@ -24,14 +24,14 @@ remains, at most `uneven`, it is scaled down once more, in the account of roundi
 from the gains, and moves v by at most `moved`.
 
 A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`). The
-loss of a row is replaced by a smooth one, phi(m), and phi by its Taylor polynomial of second order at the margin m0_i
-of the row at the first point. The dual variable of the row is minus the derivative of the polynomial at the margin m1_i
-of the second point, clipped to the feasible interval, times a factor for each class::
+loss of a row, phi(m), is replaced by its Taylor polynomial of second order at the margin m0_i of the row at the first
+point. The dual variable of the row is minus the derivative of the polynomial at the margin m1_i of the second point,
+clipped to the feasible interval, times a factor for each class::
 
     alpha_i = clip(-phi'(m0_i) - phi''(m0_i) (m1_i - m0_i), 0, cap_i)
 
-The squared hinge is smooth. The hinge is smoothed within `width` / 2 of its breakpoint; at `width` 0 alpha_i is C s_i
-for rows with m0_i < 1, and 0 for the others. Rows whose dual variables are stored one by one are excepted.
+For the hinge alpha_i is C s_i for rows with m0_i < 1, and 0 for the others. Rows whose dual variables are stored one by
+one are excepted.
 """
 
 from __future__ import annotations
@@ -443,44 +443,15 @@ def proportions(alpha: np.ndarray) -> np.ndarray:
     return alpha / total if 0.0 < total < np.inf else np.zeros_like(alpha)
 
 
-def slopes(
-    problem: Problem, margins: np.ndarray, weights: np.ndarray, width: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return -phi' and phi'' of the smoothed losses of rows, each of shape (n,).
-
-    Parameters
-    ----------
-    problem : Problem
-        A soft margin.
-    margins, weights : ndarray of shape (n,)
-    width : float
-        Width of the interval about the breakpoint in which the hinge is smoothed, 0 for none.
-    """
-    slack, costs = 1.0 - margins, problem.C * weights
-    if problem.loss == "squared_hinge":
-        active = slack > 0.0
-        return 2.0 * costs * np.where(active, slack, 0.0), np.where(active, 2.0 * costs, 0.0)
-    if width <= 0.0:
-        return np.where(slack > 0.0, costs, 0.0), np.zeros(slack.size)
-    share = np.clip(slack / width + 0.5, 0.0, 1.0)
-    return costs * share, np.where((share > 0.0) & (share < 1.0), costs / width, 0.0)
+def slopes(problem: Problem, margins: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return -phi' and phi'' of the losses of a soft margin, for rows of these margins: shape (n,) each."""
+    slack, costs = np.maximum(1.0 - margins, 0.0), problem.C * weights * (margins < 1.0)
+    return (costs, np.zeros(slack.size)) if problem.loss == "hinge" else (2.0 * costs * slack, 2.0 * costs)
 
 
-def implied(
-    problem: Problem, first: np.ndarray, second: np.ndarray, weights: np.ndarray, width: float
-) -> np.ndarray:
-    """Return the dual variables that the margins at both points imply: shape (n,).
-
-    Parameters
-    ----------
-    problem : Problem
-    first, second : ndarray of shape (n,)
-        Margins at the first and at the second point.
-    weights : ndarray of shape (n,)
-    width : float
-        As of `slopes`.
-    """
-    slope, curvature = slopes(problem, first, weights, width)
+def implied(problem: Problem, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the dual variables that the margins at the first and at the second point imply: shape (n,)."""
+    slope, curvature = slopes(problem, first, weights)
     return problem.capped(slope - curvature * (second - first), weights)
 
 
@@ -499,7 +470,7 @@ def implied_by_points(
     """
     first = _margins(points.first_w, points.first_b, sample)
     second = _margins(points.second_w, points.second_b, sample)
-    found = implied(problem, first, second, sample.weights, points.width)
+    found = implied(problem, first, second, sample.weights)
     found[rows] = given
     return found * np.where(sample.y > 0.0, points.plus, points.minus)
 

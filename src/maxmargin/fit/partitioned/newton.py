@@ -1,14 +1,12 @@
 """Newton's method on partitioned rows, with the rows near the margin solved exactly in memory.
 
 For soft margins at p = 2 with many rows and few columns. A pass over the rows computes, at the point z, the objective,
-slope and curvature of the smoothed losses, and gathers the rows nearest to the margin (`sums`). The next point solves
+slope and curvature of the losses, and gathers the rows nearest to the margin (`sums`). The next point solves
 the local model: gathered rows exactly, all others by their Taylor polynomial (`LocalModel`). The next pass evaluates
 the objective there, and the dual objective of the dual variables that the step implies. So each pass gives a lower and
 an upper bound.
 
-For the first step, if the expected error of the scores exceeds the distance within which rows are gathered, the hinge
-of the other rows is smoothed over a width of several errors, as in Newton's method. For later steps the other rows are
-assumed to stay on their side of the margin, and a trust region limits the step. The squared hinge needs no smoothing.
+Rows that are not gathered are assumed to stay on their side of the margin, and a trust region limits the step.
 
 The start is the solution of a random sample. Usually 3 to 8 passes certify a gap of 1e-4, for C from 0.01 to 100.
 """
@@ -19,15 +17,15 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import LinAlgError
 
 from ...certificates.certificate import ImpliedDual
 from ...certificates.row_pass import bound_of_dual, slopes
 from ...data.partitions import signs_of
-from ...numerics.sums import EPS
+from ...numerics.sums import EPS, row_norms
 from ...solvers.linear_systems import Solve, factor
 from ..best import Primal
 from .passes import Block, Coordinates, Linearisation, Near, StepSums, Sums
@@ -43,8 +41,8 @@ RECOMPUTED = 1e-11
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
 # long costs no pass of its own. More points take more time for each row.
 STEP_SHARES = np.array([0.0625, 0.125, 0.25, 0.5, 0.75])
-# The least distance unit of a row, as a share of the mean one (`NewtonQuery.metric`): without it, rows whose scores are
-# known exactly are never gathered, and rows of tiny entries fill the memory.
+# The least length of a row, as a share of the mean one, by which its distance is divided: without it, rows of tiny
+# entries are never gathered.
 MIN_UNIT = 0.1
 # Copies of a gathered row, as float64 with all columns, that are in memory at the same time: as it was read, in the
 # local model, and in two products of the interior points.
@@ -65,13 +63,7 @@ class Settings:
     rows in memory and C in {0.01, 1, 100}, and not tuned further.
     """
 
-    # For the first step the hinge is smoothed over so many expected errors of the scores of the start (root mean
-    # square), if so many errors exceed the distance of the farthest gathered row. Narrower smoothing makes a step that
-    # is too long. Smoothing for later steps took more passes to 1e-4: web at C = 1 (10 % of the rows in memory) 18 in
-    # place of 6, adult at C = 100 10 in place of 6.
-    width_errors: float = 6.0
-    band_errors: float = 3.0
-    # The curvature of the proximal term, and of the unit of distance, is that of a hinge smoothed over so many errors.
+    # The curvature of the proximal term is that of a hinge smoothed over so many errors.
     curved_errors: float = 4.0
     # Share of a step that is left as error after it.
     hinge_error_share: float = 0.2
@@ -112,43 +104,35 @@ class NewtonQuery:
         The class against the rest.
     z : ndarray of shape (size,)
     width : float
-        Width of the smoothed hinge whose slope and curvature are summed.
-    curved_width : float
-        Width of the smoothing for the curvature; larger than `width` where the slope is that of the hinge itself.
+        Width about the margin over which the hinge is smoothed for the curvature of the proximal term.
     last : Linearisation or None
         The step that led to z.
-    metric : ndarray of shape (size, size)
-        A matrix L^-T with K = LL': the distance of a row from the margin is |1 - m_i| / |L^-1 x_i|, since a row whose
-        score is uncertain may change sides from farther away.
     unit : float
-        The mean of |L^-1 x_i|, by which these are divided.
+        The mean |x_i|. The distance of a row from the margin is |1 - m_i| / |x_i| times this unit, since the score of a
+        longer row changes by more.
     nearest : int
         Rows to gather, at most.
     reach : float
         Distance up to which rows are gathered.
-    farthest : float
-        |1 - m_i| beyond which no row is gathered: `reach` times the largest |L^-1 x_i| / `unit` in the sample.
     """
 
     coordinates: Coordinates
     positive: int
     z: np.ndarray
     width: float
-    curved_width: float
     last: Linearisation | None
-    metric: np.ndarray
     unit: float
     nearest: int
     reach: float
-    farthest: float
 
     def sums(self, block: Block) -> Sums:
         """Return the sums over the rows of a block, and the rows within reach of the margin."""
         problem, y = self.coordinates.problem, signs_of(block.rows, self.positive)
         margins = block.margins(y, self.z)
-        slope, curvature = slopes(problem, margins, block.weights, self.width)
-        if self.curved_width != self.width:
-            curvature = slopes(problem, margins, block.weights, self.curved_width)[1]
+        slope, curvature = slopes(problem, margins, block.weights)
+        if problem.loss == "hinge":
+            inside = np.abs(1.0 - margins) < 0.5 * self.width
+            curvature = np.where(inside, problem.C * block.weights / self.width, 0.0)
         on_step, dual = np.zeros(STEP_SHARES.size), None
         if self.last is not None:
             before = block.margins(y, self.last.z)
@@ -164,23 +148,15 @@ class NewtonQuery:
         return replace(found, dual=dual, near=self._near(block, margins), step=step)
 
     def _near(self, block: Block, margins: np.ndarray) -> Near:
-        """Return the rows within reach of the margin, by the distance of `metric`."""
-        distances = np.abs(1.0 - margins)
-        places = np.flatnonzero((distances <= self.farthest) & (block.weights > 0.0))
-        # of few rows: a length costs columns^2 multiplications
-        lengths = row_lengths(self.coordinates, block.X[places], self.metric) / self.unit
-        distances = distances[places] / np.maximum(lengths, MIN_UNIT)
-        near = distances <= self.reach
-        return block.near(places[near], distances[near], margins, self.nearest)
+        """Return the rows within reach of the margin."""
+        distances = distances_of(margins, block.norms / self.unit)
+        places = np.flatnonzero((distances <= self.reach) & (block.weights > 0.0))
+        return block.near(places, distances[places], margins, self.nearest)
 
 
-def row_lengths(coordinates: Coordinates, X: Any, metric: np.ndarray) -> np.ndarray:
-    """Return |L^-1 x_i| of rows with their constant coordinate, `metric` being L^-T: shape (n,)."""
-    d = coordinates.d
-    scores = np.asarray(X @ metric[:d])
-    if coordinates.constant:
-        scores = scores + coordinates.constant * metric[-1]
-    return np.sqrt(np.einsum("ij,ij->i", scores, scores))
+def distances_of(margins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Return the distances of rows from the margin, by their lengths in the unit of `NewtonQuery`: shape (n,)."""
+    return np.abs(1.0 - margins) / np.maximum(lengths, MIN_UNIT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +165,7 @@ class LocalModel:
 
         minimise  1/2 z'Qz - p'z + sum over gathered rows of C s_i loss(y_i x_i.z)
 
-    Q and p hold the penalty, the Taylor polynomial of the smoothed losses of all other rows, and a proximal term that
+    Q and p hold the penalty, the Taylor polynomial of the losses of all other rows, and a proximal term that
     limits the step. The dual variables of the gathered rows minimise 1/2 (p + B'a)'Q^-1 (p + B'a) + 1/2 a'Da - 1'a
     within their caps, the rows of B being y_i x_i: a quadratic program with as many columns as z has entries, which
     Mehrotra's predictor-corrector method (SIAM J. Optim. 2, 1992) solves in 10 to 30 steps for every C.
@@ -312,7 +288,7 @@ def prove(
     side, factors = bound_of_dual(coordinates.problem, sums.dual, scaled=True)
     size = factors @ sums.dual.total + (factors * factors) @ sums.dual.cost
     minus, plus = factors.tolist()
-    implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), last.width, plus, minus)
+    implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), plus, minus)
     return lambda: (last.numbers, last.alpha, implied), side.bound - RECOMPUTED * float(size)
 
 
@@ -346,34 +322,22 @@ class NewtonRun:
         self.error = self._mean_move(self.z - half)
         self.last: Linearisation | None = None
         self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
-        width = max(SETTINGS.curved_errors * self.error, EPS)
-        self.metric_matrix = regularised(self.coordinates, self._sample_curvature(width))
+        lengths = row_norms(drawn.rows.X)
+        self.unit = float(self._mean(lengths)) or 1.0
+        self._lengths = lengths / self.unit
 
     def query(self) -> NewtonQuery:
         """Return what the next pass has to compute."""
-        metric = _inverse_factor(self.metric_matrix)
-        lengths = row_lengths(self.coordinates, self.drawn.rows.X, metric)
-        unit = max(float(np.sqrt(self._mean(lengths * lengths))), np.finfo(float).tiny)
-        units = np.maximum(lengths / unit, MIN_UNIT)
-        distances = np.abs(1.0 - self._sample_margins(self.z)) / units
-        reach = self._reach(distances)
-        settings, hinge = SETTINGS, self.problem.loss == "hinge"
-        first = self.last_move == np.inf  # no step has been made
-        smooth = hinge and first and settings.band_errors * self.error > reach
-        width = settings.width_errors * self.error if smooth else 0.0
-        curved = width or max(settings.curved_errors * self.error, reach, EPS)
+        reach = self._reach(distances_of(self._sample_margins(self.z), self._lengths))
         return NewtonQuery(
             coordinates=self.coordinates,
             positive=self.fit.positive,
             z=self.z,
-            width=width,
-            curved_width=curved if hinge else width,
+            width=max(SETTINGS.curved_errors * self.error, reach, EPS),
             last=self.last,
-            metric=metric,
-            unit=unit,
+            unit=self.unit,
             nearest=self.nearest,
             reach=reach,
-            farthest=reach * float(units.max()),
         )
 
     def advance(self, query: NewtonQuery, sums: Sums) -> None:
@@ -441,8 +405,8 @@ class NewtonRun:
         step = longest_step(solve, longest)
         if step is None or interrupted():
             return
-        self.last = Linearisation(query.z, query.width, near.rows.numbers, step.alpha)
-        self.z, self.last_move, self.metric_matrix = step.z, step.move, metric
+        self.last = Linearisation(query.z, near.rows.numbers, step.alpha)
+        self.z, self.last_move = step.z, step.move
         share = settings.hinge_error_share if hinge else 1.0
         # a step that had to be limited leaves the error as large as it was, or larger
         left = share * step.move if step.weight == 0.0 else max(step.move, self.error)
@@ -484,9 +448,9 @@ class NewtonRun:
         caps, D = problem.caps(near.rows.weights), problem.delta2(near.rows.weights)
         rows = coordinates.extended(near.rows.X)
         rows *= signs_of(near.rows, self.fit.positive)[:, None]
-        slope, curvature = slopes(problem, near.margins, near.rows.weights, query.width)
+        slope, curvature = slopes(problem, near.margins, near.rows.weights)
         p = sums.slope - rows.T @ slope
-        if query.width == 0.0 and problem.loss == "hinge":
+        if problem.loss == "hinge":
             return LocalModel(regularised(coordinates, np.zeros_like(sums.curvature)), p, rows, D, caps)
         weighted = rows * np.sqrt(curvature)[:, None]
         others = sums.curvature - weighted.T @ weighted
@@ -498,12 +462,6 @@ class NewtonRun:
     def _sample_margins(self, z: np.ndarray) -> np.ndarray:
         """Return the margins of the rows of the sample: shape (k,)."""
         return self.y * self.coordinates.scores(self.drawn.rows.X, z)
-
-    def _sample_curvature(self, width: float) -> np.ndarray:
-        """Return the curvature of all rows at z, by the sample, with the hinge smoothed over `width`: (size, size)."""
-        margins = self._sample_margins(self.z)
-        curvature = slopes(self.problem, margins, self.drawn.factors, width)[1]
-        return self.coordinates.products(self.drawn.rows.X, curvature)
 
     def _mean(self, values: np.ndarray) -> float:
         """Return the mean of values, of shape (k,), of the rows of the sample, each for the rows that it stands for."""
@@ -556,22 +514,6 @@ def longest_step(solve: Callable[[float], Trial | None], longest: float) -> Tria
         else:
             weight = max(10.0 * weight, SETTINGS.first_proximal)
     return best or last
-
-
-def _inverse_factor(matrix: np.ndarray) -> np.ndarray:
-    """Return L^-T of a positive definite matrix LL'.
-
-    A multiple of the identity is added: 1e-14 of the mean diagonal, above its rounding, and a hundred times as much as
-    long as the factorisation fails. The metric only orders rows, for which a few digits are enough.
-    """
-    size, jitter = len(matrix), 1e-14
-    scale = float(np.trace(matrix)) / size
-    while True:
-        try:
-            L = cholesky(matrix + jitter * scale * np.eye(size), lower=True)
-            return np.ascontiguousarray(solve_triangular(L, np.eye(size), lower=True).T)
-        except LinAlgError:
-            jitter *= 100.0
 
 
 def rows_in_memory(memory: float, columns: int) -> int:

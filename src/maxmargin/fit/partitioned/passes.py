@@ -113,8 +113,6 @@ class Linearisation:
     ----------
     z : ndarray of shape (size,)
         The point before the step.
-    width : float
-        Width of the smoothing of the hinge, as of `row_pass.slopes`.
     numbers : ndarray of int64 of shape (k,), ascending
         Rows whose dual variables are given one by one.
     alpha : ndarray of shape (k,)
@@ -124,7 +122,6 @@ class Linearisation:
     """
 
     z: np.ndarray
-    width: float
     numbers: np.ndarray
     alpha: np.ndarray
     others_zero: bool = False
@@ -164,9 +161,9 @@ class StepSums(NamedTuple):
     on_step : ndarray of shape (5,)
         Losses at STEP_SHARES of the last step; 0 without one.
     slope : ndarray of shape (size,)
-        sum -phi'(m_i) y_i x_i, phi being the smoothed loss of a row of the margin m_i.
+        sum -phi'(m_i) y_i x_i, phi being the loss of a row of the margin m_i.
     curvature : ndarray of shape (size, size)
-        sum phi''(m_i) x_i x_i'.
+        sum phi''(m_i) x_i x_i', phi being a smoothed hinge for the hinge.
     """
 
     on_step: np.ndarray
@@ -283,7 +280,7 @@ class Block:
         problem, first = self.coordinates.problem, self.rows.numbers[0] if margins.size else 0
         alpha = np.zeros(margins.size)
         if not last.others_zero:
-            alpha = implied(problem, before, margins, self.weights, last.width)
+            alpha = implied(problem, before, margins, self.weights)
         begin, end = np.searchsorted(last.numbers, [first, first + margins.size])
         places = last.numbers[begin:end] - first
         alpha[places] = problem.capped(last.alpha[begin:end], self.weights[places])

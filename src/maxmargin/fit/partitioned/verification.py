@@ -86,7 +86,7 @@ def _dual_of_claim(
     numbers, alpha, _ = check_support(claim, rows)
     points = claim.implied
     if points is None:
-        return Linearisation(z, 0.0, numbers, alpha, others_zero=True), z
+        return Linearisation(z, numbers, alpha, others_zero=True), z
     first = coordinates.vector(points.first_w, points.first_b)
     end = coordinates.vector(points.second_w, points.second_b)
-    return Linearisation(first, points.width, numbers, alpha), end
+    return Linearisation(first, numbers, alpha), end
