@@ -16,16 +16,7 @@ import scipy.sparse as sp
 
 from ..engine.jit import writable
 from ..engine.p_norm import new_vector
-from ..engine.state import (
-    ExplicitSlack,
-    L2Slack,
-    Motion,
-    NoSlack,
-    Scaled,
-    Unscaled,
-    Weight,
-    new_numbers,
-)
+from ..engine.state import ExplicitSlack, L2Slack, Motion, NoSlack, Scaled, Unscaled, Weight, new_numbers
 from ..engine.storage import Biased, Dense, Gram, Sparse, copy_rows
 from ..engine.vectors import EuclideanVector, QNormVector
 from ..numerics.sparse_columns import canonical

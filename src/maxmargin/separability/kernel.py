@@ -36,7 +36,7 @@ from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, IntegerRows
 from ..problem.problem import Problem
 from ..solvers.decomposition import SET_SIZE, KernelRows
-from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate, without_zeros
+from .search import TRIVIAL, SeparatorSearch, trivial_certificate, without_zeros
 
 # Memory of the cache of kernel rows: more saves kernel values that would be computed again. The default of
 # scikit-learn.
@@ -120,9 +120,6 @@ class KernelSearch(SeparatorSearch):
         found = self.decide_exactly()
         if isinstance(found, Inseparable):
             return found
-        if isinstance(found, ExactDirection):
-            # the matrix is rounded: a separator of its rows need not be one of the exact inner products
-            found = "what separates the rows of the matrix may be the rounding of its entries"
         for sets in (set_budget(self.y.size), self.more_sets):
             if sets and self._decompose(sets):
                 return self._separable()
@@ -147,6 +144,10 @@ class KernelSearch(SeparatorSearch):
 
     def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> None:
         """Return None: margins of functions are proved by kernel values, not by weights of monomials."""
+
+    def exact_separator(self, rows: IntegerRows, direction: list[int], method: str) -> str:
+        """Return a reason: the matrix is rounded, so that its separator need not be one of exact inner products."""
+        return "what separates the rows of the matrix may be the rounding of its entries"
 
     @cached_property
     def _kernel_problem(self) -> KernelProblem:

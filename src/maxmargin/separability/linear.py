@@ -30,7 +30,7 @@ from ..numerics.rational import IntegerRows
 from ..numerics.sparse_columns import Columns
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
-from .search import TRIVIAL, ExactDirection, SeparatorSearch, trivial_certificate
+from .search import TRIVIAL, SeparatorSearch, trivial_certificate
 
 # Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
 # further, fewer end sooner with a wider one. A round value; not tuned.
@@ -80,7 +80,7 @@ class LinearSearch(SeparatorSearch):
             rows, signs = self.X[found.support], self.y[found.support]
             radius, _ = inner_radius(rows, signs, found.weights, self.problem.q, self.problem.free)
             return replace(found, radius=radius)
-        return self._exact_separator(found) if isinstance(found, ExactDirection) else found
+        return found
 
     def _contradiction_of_few_rows(self) -> Inseparable | None:
         """Return the verdict on a sample of the rows that has no separator, which holds for all rows; else None.
@@ -128,12 +128,12 @@ class LinearSearch(SeparatorSearch):
         lower = attained_margin(self.problem, self._sample, w, b)
         return self._separable(w, b, lower, method) if lower > 0.0 else None
 
-    def _exact_separator(self, exact: ExactDirection) -> LinearSeparator:
+    def exact_separator(self, rows: IntegerRows, direction: list[int], method: str) -> LinearSeparator:
         """Return the verdict on a separator that takes more digits than float64 has.
 
         (w, b) is divided by the largest weight, or by more where float64 does not hold b: the hyperplane stays.
         """
-        weights, b = exact.rows.separator(exact.direction)
+        weights, b = rows.separator(direction)
         largest = max(*map(abs, weights), abs(b) / Fraction(sys.float_info.max))
         point = (*(value / largest for value in weights), b / largest)
         *rounded, b = (float(value) for value in point)
@@ -141,7 +141,7 @@ class LinearSearch(SeparatorSearch):
             np.array(rounded),
             quotient_below(exact_least_score(self.X, self.y, point), point[:-1], self.problem.q),
         )
-        fields = self.bound_fields(lower, self._certificate(w, b), exact.method)
+        fields = self.bound_fields(lower, self._certificate(w, b), method)
         return LinearSeparator(w=w, b=b, exact=point, **fields)
 
     @cached_property

@@ -17,12 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate, require, require_rows, require_weights
-from ..certificates.verdicts import (
-    Inseparable,
-    LinearSeparator,
-    Undecided,
-    Verdict,
-)
+from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
 from ..data.partitions import Partitions, Rows, signs_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned.passes import Block, Coordinates, Sums, empty_certificate, pass_sums

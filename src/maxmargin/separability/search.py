@@ -223,14 +223,6 @@ class Candidate(NamedTuple):
     method: str
 
 
-class ExactDirection(NamedTuple):
-    """A separator in exact arithmetic: the direction (w, b), in the integer units of `rows`, and the method."""
-
-    rows: IntegerRows
-    direction: list[int]
-    method: str
-
-
 @dataclass(eq=False)
 class SeparatorSearch(ABC):
     """The search on two classes of rows.
@@ -297,17 +289,19 @@ class SeparatorSearch(ABC):
     def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> Separable | None:
         """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
 
-    def decide_exactly(self) -> Inseparable | Separable | ExactDirection | str:
+    @abstractmethod
+    def exact_separator(self, rows: IntegerRows, direction: list[int], method: str) -> Separable | str:
+        """Return the verdict on an exact separator (w, b) of `rows`, in their units, or why there is none."""
+
+    def decide_exactly(self) -> Inseparable | Separable | str:
         """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
 
         Returns
         -------
         Inseparable or Separable
             The verdict.
-        ExactDirection
-            A separator whose margin is not proved in float64 arithmetic.
         str
-            The reason why there is neither: the rows have no exact representation, or the proof would be too large.
+            The reason why there is none: the rows have no exact representation, or the proof would be too large.
             Empty after the deadline, whose status has the reason.
         """
         try:
@@ -338,7 +332,7 @@ class SeparatorSearch(ABC):
                     separator = self.proved_separator(rows, w[: rows.d], method)
                     if separator is not None:
                         return separator
-            return ExactDirection(rows, direction, method)
+            return self.exact_separator(rows, direction, method)
         except OutOfTime:
             return ""
         except BeyondReachError as error:

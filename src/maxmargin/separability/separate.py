@@ -38,7 +38,6 @@ from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded
 from .kernel import KernelSearch
 from .linear import LinearSearch, on_all_columns
 from .passes import PassSearch, signs_of
-from .search import without_zeros
 
 
 @one_thread
@@ -230,7 +229,7 @@ def decide(
         if not isinstance(kernel, Linear):
             return KernelSearch(problem, X, y, classes, tol, deadline, kernel, more_sets, **options).verdict()
         # weights of empty columns are zero in every separator that is looked for
-        X, columns = without_empty_columns(without_zeros(X))
+        X, columns = without_empty_columns(X)
         require_weight_memory(3, columns.count)  # of a separator, and twice of an exact one while it is made
         search = LinearSearch(problem, X, y, classes, tol, deadline, columns, **options)
         return on_all_columns(search.verdict(), columns)
