@@ -321,7 +321,7 @@ def test_more_updates_of_mpu_than_an_int64_holds():
 def test_updates_from_a_weight_that_points_away_are_within_the_limit_of_ima():
     """The limit grows with the length of the start; the largest margin is 1, at least (1 + alpha / 2) gamma."""
     X, y, problem = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), Problem("hinge", np.inf, 2.0, "none")
-    most = ALGORITHMS["ima"](alpha=0.8).plan(facts(problem, X)).pace.max_updates
+    most = ALGORITHMS["ima"](alpha=0.8).plan(facts(problem, X)).settings.max_updates
     for length in (0.0, 1e3):
         h = Patterns(X).weight(problem, y, np.ones(2), 1.0, 0.0, Scaled, True, motion=Motion.SUBGRADIENT)
         rule = ALGORITHMS["fmp"](gamma=0.7).plan(facts(problem, X)).rule

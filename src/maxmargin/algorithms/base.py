@@ -83,14 +83,14 @@ class Plan:
         multiple of w.
     then : tuple of records, default=()
         Rules of the same kind that follow, each when no pattern violates the rule before.
-    pace : record, default=None
-        Parameters of the schedule that belongs to this algorithm: sizes, numbers of epochs.
+    settings : record or float, default=None
+        Parameters of the schedule that belongs to this algorithm: sizes, numbers of epochs, an accuracy.
     """
 
     rule: Any
     unit: float | None
     then: tuple[Any, ...] = ()
-    pace: Any = None
+    settings: Any = None
 
 
 class Algorithm(ABC):

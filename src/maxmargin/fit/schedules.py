@@ -58,13 +58,13 @@ def increments(run: State) -> Iterator[None]:
     when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with the
     inverse square root of the number of steps.
     """
-    pace, memory, most_visits = run.pace, run.patterns.packed_memory(), max_visits(run)
+    settings, memory, most_visits = run.settings, run.patterns.packed_memory(), max_visits(run)
     margin, eta, successes, third = 0.0, 1.0, 0, 0
     while True:
         run.rule = run.rule._replace(gamma=margin, eta=eta)
         reset_step_counts(run.h)
         # after `limit` the budget is spent, or margins clearly above the target are ruled out (`max_updates`)
-        limit, between = run.steps + pace.max_updates(margin, eta, _squared_length(run)), 1
+        limit, between = run.steps + settings.max_updates(margin, eta, _squared_length(run)), 1
         while True:
             reached, until = False, run.presentations + between * run.n
             while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
@@ -72,9 +72,9 @@ def increments(run: State) -> Iterator[None]:
                 reached = sweep_and_narrow(run, memory, visits, MAX_IMA_SWEEPS) == 0
             run.evaluate_iterate()
             low, high = _margin_bounds(run)
-            proved = pace.accuracy is not None and low >= (1.0 - pace.accuracy) * high
+            proved = settings.accuracy is not None and low >= (1.0 - settings.accuracy) * high
             run.converged = proved or (run.steps >= limit and not reached)
-            failed = pace.increment is None and 0.0 < low < margin
+            failed = settings.increment is None and 0.0 < low < margin
             failed = failed and margin > low + GIVE_UP_SHARE * (high - low)
             yield
             if reached or run.converged or failed:
@@ -87,23 +87,23 @@ def increments(run: State) -> Iterator[None]:
             successes += 1
             third = run.steps if successes == 3 else third  # steps until the third success
             eta = (third / run.steps) ** 0.5 if successes >= 3 else 1.0
-        margin = _next_margin(pace, low if pace.increment is None else balanced, high)
-        if pace.from_larger:
-            margin = max(balanced, _next_margin(pace, smaller, high))
+        margin = _next_margin(settings, low if settings.increment is None else balanced, high)
+        if settings.from_larger:
+            margin = max(balanced, _next_margin(settings, smaller, high))
 
 
-def _next_margin(pace: Any, low: float, high: float) -> float:
+def _next_margin(settings: Any, low: float, high: float) -> float:
     """Return the next target margin of IMA.
 
     Parameters
     ----------
-    pace : Increments
+    settings : Increments
         With an increment the target is (1 + increment) * low; otherwise it lies between the bounds (`TARGET_SHARE`).
     low, high : float
         A margin that was attained, and an upper bound of every margin.
     """
-    if pace.increment is not None:
-        return max(low, 0.0) * (1.0 + pace.increment)
+    if settings.increment is not None:
+        return max(low, 0.0) * (1.0 + settings.increment)
     return low + TARGET_SHARE * (min(high, MAX_TARGET_FACTOR * low) - low) if low > 0.0 else 0.0
 
 
@@ -243,7 +243,7 @@ def two_level(run: State) -> Iterator[None]:
     c_bar times the margin, or whose dual variable is positive. Each of these is followed by at most Nep2 passes over
     the second-level set: the rows that moved and have a positive dual variable.
     """
-    band, max_first, max_second = run.pace  # c_bar - 1, Nep1, Nep2
+    band, max_first, max_second = run.settings  # c_bar - 1, Nep1, Nep2
     first, second = run.patterns.packed_memory(), run.patterns.packed_memory()
     while True:
         order = full_order(run)
@@ -276,7 +276,7 @@ def shrinking(run: State) -> Iterator[None]:
     gradients of the set differ by at most eps, all rows come back and eps is halved. With the eps of the algorithm, eps
     is constant, and the algorithm ends when they differ by at most eps and no row is left out.
     """
-    eps = 1.0 if run.pace is None else run.pace
+    eps = 1.0 if run.settings is None else run.settings
     rows, high, low = run.all_rows, np.inf, -np.inf
     passes, cap = 0, run.h.cap
     while True:
@@ -292,9 +292,9 @@ def shrinking(run: State) -> Iterator[None]:
         rows = order[~out]
         if rows.size == 0 or P.max() - P.min() <= eps:
             run.evaluate_iterate()
-            run.converged = run.pace is not None and rows.size == run.n and run.intercept_converged
+            run.converged = run.settings is not None and rows.size == run.n and run.intercept_converged
             yield
-            eps = 0.5 * eps if run.pace is None else eps
+            eps = 0.5 * eps if run.settings is None else eps
             rows, high, low, passes = run.all_rows, np.inf, -np.inf, 0
         else:
             high = P.max() if P.max() > 0.0 else np.inf
@@ -308,9 +308,9 @@ def shrinking(run: State) -> Iterator[None]:
 def mini_batches(run: State) -> Iterator[None]:
     """Present mini-batches of rows drawn with replacement, with an evaluation after max(n, MIN_BATCH_ROWS) rows.
 
-    The algorithm ends after the number of mini-batches in its pace.
+    The algorithm ends after the number of mini-batches in its settings.
     """
-    (size, remaining), steps = run.pace, 0
+    (size, remaining), steps = run.settings, 0
     scores = np.empty(size)
     while True:
         count = int(min(max(1, max(run.n, MIN_BATCH_ROWS) // size), remaining))

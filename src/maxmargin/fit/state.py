@@ -182,7 +182,7 @@ class State(Progress, ABC):
             d=patterns.d,
         )
         self.plan = plan = algorithm.plan(facts)
-        self.rule, self._next_rules, self.pace = plan.rule, list(plan.then), plan.pace
+        self.rule, self._next_rules, self.settings = plan.rule, list(plan.then), plan.settings
         self.unit = 1.0 if plan.unit is None else plan.unit
         self._fixed_unit = plan.unit is not None
         # the weight of the loss in the engine's problem, relative to C; at `power=1` it becomes |w|, and begins at the

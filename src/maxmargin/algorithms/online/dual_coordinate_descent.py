@@ -84,4 +84,4 @@ class DualCoordinateDescent(Algorithm):
         return None if 1.0 < problem.p < np.inf else '1 < p < inf; for p = 1 or p = inf algorithm="auto"'
 
     def plan(self, facts: Facts) -> Plan:
-        return Plan(rule=Descend(1.0), unit=1.0, pace=self.eps)
+        return Plan(rule=Descend(1.0), unit=1.0, settings=self.eps)

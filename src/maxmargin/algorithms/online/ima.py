@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from ...engine.jit import record
@@ -235,7 +235,7 @@ class IMA(NormDescent):
         rule = self.rule_at(0.0, facts)
         euclid2 = facts.radius2 if facts.length2 is None else facts.length2
         q = problem.q
-        pace = Increments(
+        settings = Increments(
             accuracy=self.alpha,
             increment=increment,
             from_larger=self.rule == "paper",
@@ -246,7 +246,7 @@ class IMA(NormDescent):
             + (facts.radius2 / rule.constant2 if rule.constant2 else 0.0),
             constant2=rule.constant2,
         )
-        return Plan(rule=rule, unit=None, pace=pace)
+        return Plan(rule=rule, unit=None, settings=settings)
 
 
 @dataclass(frozen=True)
@@ -286,9 +286,7 @@ class FlexibleIMA(IMA):
 
     def plan(self, facts: Facts) -> Plan:
         plan = super().plan(facts)
-        pace = plan.pace
-        budget = max(MIN_BUDGET, UPDATES_PER_PATTERN * facts.n) if pace.budget is None else pace.budget
-        increment = 0.01 if pace.increment is None else pace.increment
-        return Plan(
-            rule=plan.rule, unit=None, pace=pace._replace(accuracy=None, increment=increment, budget=budget)
-        )
+        settings = plan.settings
+        budget = settings.budget or max(MIN_BUDGET, UPDATES_PER_PATTERN * facts.n)
+        settings = settings._replace(accuracy=None, increment=settings.increment or 0.01, budget=budget)
+        return replace(plan, settings=settings)

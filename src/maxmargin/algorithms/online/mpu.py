@@ -139,7 +139,7 @@ class MPU(Algorithm):
             # the square of such a b may overflow, and C is so small that I = 1: every pattern is at its cap
             if b > 1e100:
                 b = db * (2.0 + delta) / delta  # the cap C b is then below one update
-        return Plan(rule=Unlearn(b, db), unit=b, pace=Levels(self.c_bar - 1.0, self.Nep1, self.Nep2))
+        return Plan(rule=Unlearn(b, db), unit=b, settings=Levels(self.c_bar - 1.0, self.Nep1, self.Nep2))
 
     def measure(self, run: Any) -> dict[str, float]:
         h, b = run.h, run.rule.b

@@ -118,4 +118,4 @@ class Pegasos(Algorithm):
 
     def plan(self, facts: Facts) -> Plan:
         rule = SubgradientStep(facts.n / self.k, facts.losses if self.projection else np.inf)
-        return Plan(rule=rule, unit=1.0, pace=MiniBatches(self.k, np.inf if self.T is None else self.T))
+        return Plan(rule=rule, unit=1.0, settings=MiniBatches(self.k, np.inf if self.T is None else self.T))
