@@ -421,9 +421,8 @@ def least_eigenvalue(K: np.ndarray, allowed: float) -> float:
         some = np.linspace(0, K.shape[0] - 1, MAX_ROWS).astype(np.intp)
         K = K[np.ix_(some, some)]
     K = K.astype(float)
-    with suppress(
-        LinAlgError
-    ):  # a Cholesky factor of K + allowed I exists if all eigenvalues are above -allowed
+    # a Cholesky factor of K + allowed I exists if all eigenvalues are above -allowed
+    with suppress(LinAlgError):
         cholesky(K + allowed * np.eye(K.shape[0]), lower=True, overwrite_a=True, check_finite=False)
         return -allowed
     return float(eigvalsh(K, subset_by_index=(0, 0), check_finite=False)[0])

@@ -182,10 +182,8 @@ def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certif
         size = size + abs(b)
     else:
         lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
-    # Hoelder: |w*.x_i - z_i| <= radius |x_i|_p, plus the rounding of z_i
-    z_error = 2.0 * Plain.error(
-        size, sample.width + w.size + 2
-    )  # of the score, and of the length of a hard margin
+    # Hoelder: |w*.x_i - z_i| <= radius |x_i|_p, plus the rounding of z_i: of the score, and of a hard margin's length
+    z_error = 2.0 * Plain.error(size, sample.width + w.size + 2)
     away = lengths * (radius * ROUND_UP) * (1.0 + sample.width * EPS) + z_error
     return margins_within(problem, z, away, sample.y, sample.weights)
 

@@ -268,8 +268,6 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
     for name, value in (("p", p), ("tol", tol), ("max_time", 1.0 if max_time is None else max_time)):
         if not is_real(value):
             raise ValueError(f"{name} must be a number; got {name}={value!r}.")
-    if not p >= 1.0:
-        raise ValueError(f"p must be a number from 1 to inf; got p={p!r}.")
     if not tol > 0.0:
         raise ValueError(f"tol must be positive, or inf for the verdict alone; got tol={tol!r}.")
     if max_time is not None and not max_time > 0.0:
