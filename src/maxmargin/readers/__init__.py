@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.files import Fault, faults_of
+from ..numerics.files import faults_of
 from ..numerics.progress import announce
 from .arrays import read_npz
 from .delimited import delimiter_of
@@ -65,20 +65,15 @@ def _table(source: Source) -> Table:
     path, classes, parts, numbers = source.files[0], Classes(), list[np.ndarray](), list[np.ndarray]()
     with data_errors(path):
         require_memory(source.bytes_needed())
-    rows = 0
-    for block in source.blocks(0, PART):
-        parts.append(block.X)
+    for _, X, codes in source.rows(classes, PART):
+        parts.append(X)
+        if codes is not None:
+            numbers.append(codes)
+    y = None
+    if numbers:
         with faults_of(path, DataError):
-            if block.labels is not None:
-                numbers.append(classes.numbered(block, rows))
-        rows += len(block.X)
-    with faults_of(path, DataError):
-        if not parts:
-            raise Fault("the file holds no rows.")
-        y = None
-        if numbers:
             labels, places = classes.sorted()
-            y = labels[places[np.concatenate(numbers)]]
+        y = labels[places[np.concatenate(numbers)]]
     return Table(np.concatenate(parts), y, source.features, source.label, layout=source.layout)
 
 

@@ -9,7 +9,7 @@ import tempfile
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import accumulate
@@ -20,19 +20,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.files import (
-    Fault,
     are_paths,
     delete_left_over,
     faults_of,
     folder_of_this_process,
     temporary_name,
 )
-from ..numerics.progress import READING_STOPPED, ReadingStoppedError, announce
+from ..numerics.progress import announce
 from ..numerics.sizes import size_text
-from .files import CHANGED, Paths, paths_of
+from .files import Paths, paths_of
 from .sources import Source, opened, opened_stream
 from .svmlight import columns_of
-from .table import Block, Classes, DataError, Expected
+from .table import Classes, DataError, Expected
 
 SUFFIX = ".maxmargin-cache"
 # bytes of text, or of numbers, that are read at a time: less costs calls, more costs memory, of which there are a few
@@ -251,8 +250,8 @@ class _Writer:
 
     def write(self, folder: Path, size: int) -> None:
         """Read the source and write all files."""
-        source, stamps, counts = self._source, self._source.stamps(), []
-        first, width, named = None, source.width, source.files[0]
+        source, counts = self._source, [0] * len(self._source.files)
+        first, width = None, source.width
         with ExitStack() as stack:
             kinds: dict[str, Any] = {"X": source.dtype, "codes": np.uint32}
             if source.is_text:
@@ -263,13 +262,12 @@ class _Writer:
             if source.is_text:
                 self._arrays["indptr"].append(np.zeros(1, np.int64))
             announce("writing the cache")
-            for k, path in enumerate(source.files):
-                counts.append((str(path), self._write_file(k, path, size)))
-        with faults_of(named, DataError):
-            if not self._arrays["codes"].length:
-                raise Fault("the file holds no rows.")
-            if source.stamps() != stamps:
-                raise Fault(CHANGED)
+            for k, X, numbers in source.rows(self._classes, size, self._interrupted):
+                assert numbers is not None
+                self._arrays["codes"].append(numbers)
+                self._append(X)
+                counts[k] += numbers.size
+        with faults_of(source.files[0], DataError):
             classes, places = self._classes.sorted()
             if source.is_text:
                 first, width = columns_of(self._lowest, self._highest, width, None)
@@ -279,7 +277,7 @@ class _Writer:
         np.save(folder / "classes.npy", classes, allow_pickle=False)
         header = {
             "arrays": {name: (array.kind.str, array.shape) for name, array in self._arrays.items()},
-            "files": counts,
+            "files": list(zip(map(str, source.files), counts, strict=True)),
             "n_features": width,
             "facts": {
                 "feature_names": source.features,
@@ -290,23 +288,8 @@ class _Writer:
         }
         (folder / _HEADER).write_text(json.dumps(header), encoding="utf-8")
 
-    def _write_file(self, k: int, path: Path, size: int) -> int:
-        """Write the rows of a file; return their number."""
-        before = 0
-        with closing(self._source.blocks(k, size)) as blocks:
-            for block in blocks:
-                if self._interrupted():
-                    raise ReadingStoppedError(f"{path}: {READING_STOPPED}")
-                with faults_of(path, DataError):
-                    numbers = self._classes.numbered(block, before)
-                self._arrays["codes"].append(numbers)
-                self._append(block)
-                before += numbers.size
-        return before
-
-    def _append(self, block: Block) -> None:
+    def _append(self, rows: Any) -> None:
         """Write the features of some rows."""
-        rows = block.X
         if not self._source.is_text:
             self._arrays["X"].append(rows)
             return
@@ -330,7 +313,7 @@ class _Growing:
 
     def __init__(self, path: Path, kind: Any, tail: Sequence[Any]) -> None:
         self.kind, self._tail, self.length = np.dtype(kind), tail, 0
-        self._file = open(path, "xb", buffering=0)  # noqa: SIM115  closed by __exit__
+        self._file = open(path, "xb")  # noqa: SIM115  closed by __exit__
 
     @property
     def shape(self) -> list[int]:
@@ -341,14 +324,12 @@ class _Growing:
         return self
 
     def __exit__(self, *error: object) -> None:
-        with suppress(OSError):
-            os.fsync(self._file.fileno())
-        self._file.close()
+        with self._file:
+            self._file.flush()
+            with suppress(OSError):
+                os.fsync(self._file.fileno())
 
     def append(self, rows: np.ndarray) -> None:
         """Write rows at the end."""
-        if rows.size:
-            view = np.ascontiguousarray(rows, self.kind).data.cast("B")
-            while view:  # a call writes 2 GB at most
-                view = view[self._file.write(view) :]
+        self._file.write(np.ascontiguousarray(rows, self.kind).data.cast("B") if rows.size else b"")
         self.length += len(rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics.files import Fault, faults_of, names_files
+from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from .arrays import mapped_array, stream_arrays
 from .columnar import bytes_needed, columns_of_file, columns_of_schema, stream_arrow, stream_columnar
 from .delimited import TextTable, stream_delimited, text_table
@@ -92,6 +93,35 @@ class Source:
                 yield from stream_delimited(self.tables[path], size)
             else:
                 yield from stream_columnar(path, self.format, self.features, self.label, single, size)
+
+    def rows(
+        self, classes: Classes, size: int, interrupted: Callable[[], bool] = bool
+    ) -> Iterator[tuple[int, Any, np.ndarray | None]]:
+        """Yield the rows of all files once, in blocks: the number of the file, X, and that of each label, or None.
+
+        Raises
+        ------
+        DataError
+            At the first fault of a file, and if there are no rows.
+        ReadingStoppedError
+            If `interrupted`.
+        """
+        stamps, found = self.stamps(), 0
+        for k, path in enumerate(self.files):
+            before = 0
+            with closing(self.blocks(k, size)) as blocks:
+                for block in blocks:
+                    if interrupted():
+                        raise ReadingStoppedError(f"{path}: {READING_STOPPED}")
+                    with faults_of(path, DataError):
+                        numbers = None if block.labels is None else classes.numbered(block, before)
+                    before += block.X.shape[0] if numbers is None else numbers.size
+                    yield k, block.X, numbers
+            found += before
+        if self.stamps() != stamps:
+            raise DataError(f"{self.files[0]}: {CHANGED}")
+        if not found:
+            raise DataError(f"{self.files[0]}: the file holds no rows.")
 
     def bytes_needed(self) -> float:
         """Return an estimate of the bytes that the tables of one file take in memory."""
@@ -252,29 +282,9 @@ class RowsForModel:
             self._source.expected = replace(self._source.expected, first_index=first)
 
     def blocks(self) -> Iterator[tuple[Any, np.ndarray | None]]:
-        """Yield the rows once, as arrays or CSR matrices, with the number of the label of each, or None.
-
-        Raises
-        ------
-        DataError
-            At the first fault of a file, and if there are no rows.
-        """
-        source, stamps, found = self._source, self._source.stamps(), False
-        for k, path in enumerate(source.files):
-            rows = 0
-            with closing(source.blocks(k, PART)) as blocks:
-                for block in blocks:
-                    numbers = None
-                    with faults_of(path, DataError):
-                        if block.labels is not None:
-                            numbers = self._classes.numbered(block, rows)
-                    rows += block.X.shape[0]
-                    yield block.X, numbers
-            found = found or rows > 0
-        if source.stamps() != stamps:
-            raise DataError(f"{source.files[0]}: {CHANGED}")
-        if not found:
-            raise DataError(f"{source.files[0]}: the file holds no rows.")
+        """Yield the rows once, as arrays or CSR matrices, with the number of the label of each, or None."""
+        for _, X, numbers in self._source.rows(self._classes, PART):
+            yield X, numbers
 
     def labels(self) -> np.ndarray:
         """Return the label of each number, when all blocks have been read; raise DataError at NaN or infinity."""

@@ -119,7 +119,7 @@ class PassSearch:
             # d + 1 rows prove a margin; of twice as many some dual variables may be rounding
             proof = found.certificate
             largest = np.argsort(-proof.dual, kind="stable")[: 2 * (self.coordinates.d + 1)]
-            more = with_rows(held, proof.support[largest], [near], self.rows)
+            more = with_rows(held, proof.support[largest], near, self.rows)
             if more is None:
                 all_held = not scored.point.smallest < reach or np.isin(near.rows.numbers, held.numbers).all()
                 return self._end(NO_DIGITS if all_held else NO_ROOM)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -110,7 +110,7 @@ def _drawn(chances: np.ndarray, seed: int, rows: Rows) -> Rows:
     return rows.some(np.flatnonzero(draws < chance))
 
 
-def with_rows(held: Rows, support: np.ndarray, new: Sequence[Near], limit: int) -> Rows | None:
+def with_rows(held: Rows, support: np.ndarray, new: Near, limit: int) -> Rows | None:
     """Return the rows in memory with new ones of small margins; None if there are no new ones, or no room for any.
 
     Where all do not fit, rows in memory that no proof uses are dropped, but for one of each class, and the new rows of
@@ -122,19 +122,13 @@ def with_rows(held: Rows, support: np.ndarray, new: Sequence[Near], limit: int) 
         The rows in memory, of ascending numbers.
     support : ndarray of int
         The places of the rows in memory that a proof uses.
-    new : sequence of Near
+    new : Near
         Rows with their margins.
     limit : int
         Rows that fit in memory.
     """
-    rows, margins = (
-        Rows.joined([near.rows for near in new]),
-        np.concatenate([near.distances for near in new]),
-    )
-    by_margin = np.argsort(margins, kind="stable")
-    _, first = np.unique(rows.numbers[by_margin], return_index=True)
-    fresh = by_margin[np.sort(first)]
-    fresh = fresh[~np.isin(rows.numbers[fresh], held.numbers)]
+    fresh = np.argsort(new.distances, kind="stable")
+    fresh = fresh[~np.isin(new.rows.numbers[fresh], held.numbers)]
     if held.numbers.size + fresh.size > limit:
         used = np.zeros(held.numbers.size, bool)
         used[support] = True
@@ -144,7 +138,7 @@ def with_rows(held: Rows, support: np.ndarray, new: Sequence[Near], limit: int) 
     fresh = fresh[: max(limit - held.numbers.size, 0)]
     if not fresh.size:
         return None
-    merged = held.merge(rows.some(fresh))
+    merged = held.merge(new.rows.some(fresh))
     return merged.some(np.argsort(merged.numbers, kind="stable"))
 
 
