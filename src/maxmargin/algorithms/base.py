@@ -42,8 +42,8 @@ class Facts:
     tol : float
         The certified gap at which a fit ends.
     floor : callable, default=lambda: 0.0
-        Returns a lower bound of the largest directional margin, in the units of the patterns; 0 where a short
-        Perceptron run finds none.
+        Returns a lower bound of the largest directional margin, in the units of the patterns, from a short Perceptron
+        run; 0 where it finds none.
     n : int, default=1
         Number of patterns.
     losses : float, default=1

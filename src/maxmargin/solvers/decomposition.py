@@ -35,7 +35,7 @@ from ..kernels.gram import gram_product
 from ..numerics.sums import EPS
 from ..problem.problem import Problem
 
-BLOCK = 512  # rows computed at once: BLAS is as fast as with more. A round value; not tuned.
+BLOCK = 512  # rows of the kernel computed at once: BLAS is as fast as with more
 MEGABYTE = 2**20  # bytes
 # Columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache.
 COLUMNS_AT_ONCE = 4096

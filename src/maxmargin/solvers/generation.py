@@ -28,7 +28,7 @@ from .iterate import Point
 from .linear_program import program_points
 
 # Small restricted problems are solved faster, of large ones fewer are needed.
-ADDED_ROWS, ADDED_COLUMNS = 200, 60  # first and at once; a quarter of the size of the problem, if more
+ADDED_ROWS, ADDED_COLUMNS = 200, 60  # at the start and in a round; later a quarter of those inside, if more
 ROUNDING = 1e-9  # relative violation that counts as none
 
 Solver = Callable[[Problem, Any, np.ndarray, np.ndarray, Callable[[], bool]], Iterator[Point]]
