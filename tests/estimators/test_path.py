@@ -73,7 +73,7 @@ class TestPoints:
         assert hard.lower_[0] == min(part.lower for part in hard[0].certificate_)
 
     def test_invalid_arguments_are_refused(self, cancer):
-        for change, words in (({"Cs": True}, "Cs must"), ({"Cs": 0}, "Cs must"), ({"C": 1.0}, "know 'C'")):
+        for change, words in (({"Cs": True}, "Cs must"), ({"Cs": 0}, "Cs must")):
             with pytest.raises(ValueError, match=words):
                 margin_path(*cancer, **change)
 

@@ -104,12 +104,24 @@ def read_model_and_data(model_path: Path, data: Path, columns: Expected) -> tupl
     return model, read(data, **vars(expected))
 
 
-def model_and_rows(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Any]:
-    """Return a model, and rows for it that are read block by block (`RowsForModel`)."""
+def model_and_blocks(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Any, Callable[[], Any]]:
+    """Return a model; blocks of rows for it, each with the numbers of their labels; and a function of all labels.
+
+    Rows that exceed the memory are read as the blocks are asked for. Numbers are None where the data have no labels.
+    """
     from ..readers.sources import RowsForModel
 
     model, expected = _model_and_expected(model_path, data, columns)
-    return model, RowsForModel(data, expected)
+    try:
+        _refuse_folder(data)
+        table = read(data, **vars(expected))
+    except TooLargeError:
+        rows = RowsForModel(data, expected)
+        return model, rows.blocks(), rows.labels
+    if table.y is None:
+        return model, [(table.X, None)], list
+    labels, numbers = np.unique(table.y, return_inverse=True)
+    return model, [(table.X, numbers)], lambda: labels
 
 
 def expected_of(model: Any, columns: Expected) -> Expected:

@@ -45,48 +45,28 @@ def predict(
     """
     from ..estimators.decisions import text_of
     from ..numerics.files import check_place
-    from ..readers.table import TooLargeError
-    from .data import read_model_and_data
+    from .data import model_and_blocks
     from .display import Progress
 
     if output is not None:
         check_place(output, model, data)
-    try:
-        with Progress():
-            fitted, table = read_model_and_data(model, data, columns)
-            text, predicted = _predictions(fitted, table.X, scores, as_json)
-    except TooLargeError:
-        _predict_in_blocks(model, data, output, scores, columns, as_json)
-        return
-    with _written(output) as write:
-        write(text)
-    if table.y is not None:
-        truth, classes = [text_of(name) for name in table.y], [text_of(name) for name in fitted.classes_]
-        right = sum(text_of(one) == two for one, two in zip(predicted, truth, strict=True))
-        _print_accuracy(right, len(truth), not set(truth).isdisjoint(classes))
-
-
-def _predict_in_blocks(
-    model: Path, data: Path, output: Path | None, scores: bool, columns: Any, as_json: bool
-) -> None:
-    """Predict the rows of data that exceed the memory, in one pass; arguments as of `predict`."""
-    from ..estimators.decisions import text_of
-    from .data import model_and_rows
-    from .display import Progress
-
-    fitted, rows = model_and_rows(model, data, columns)
+    with Progress():
+        fitted, blocks, labels = model_and_blocks(model, data, columns)
     pairs = Counter[tuple[int, str]]()  # numbers of labels, and the class that is predicted
     # a terminal shows either progress or predictions
     with Progress(quiet=output is None and sys.stdout.isatty()), _written(output) as write:
-        for X, numbers in rows.blocks():
+        for X, numbers in blocks:
             text, predicted = _predictions(fitted, X, scores, as_json)
             write(text)
             if numbers is not None:
                 pairs.update(zip(numbers.tolist(), map(text_of, predicted), strict=True))
-        truth = [text_of(label) for label in rows.labels()] if rows.has_labels else []
+    truth = [text_of(label) for label in labels()] if pairs else []
     if truth:
         right = sum(count for (number, name), count in pairs.items() if truth[number] == name)
-        _print_accuracy(right, pairs.total(), not {*truth}.isdisjoint(map(text_of, fitted.classes_)))
+        accuracy = f"{right / pairs.total():.6g} ({right} of {pairs.total()} rows)"
+        if {*truth}.isdisjoint(map(text_of, fitted.classes_)):
+            accuracy = "unknown: no label of the data is a class of the model"
+        typer.echo(f"accuracy {accuracy}", err=True)
 
 
 def _predictions(fitted: Any, X: Any, scores: bool, as_json: bool) -> tuple[str, Any]:
@@ -118,13 +98,6 @@ def _written(output: Path | None) -> Iterator[Callable[[str], Any]]:
         return
     with written_whole(output) as file:
         yield lambda text: file.write(text.encode())
-
-
-def _print_accuracy(right: int, total: int, known: bool) -> None:
-    """Print the accuracy on standard error; `known` is whether a label of the data is a class of the model."""
-    accuracy = f"{right / total:.6g} ({right} of {total} rows)"
-    accuracy = accuracy if known else "unknown: no label of the data is a class of the model"
-    typer.echo(f"accuracy {accuracy}", err=True)
 
 
 @command()

@@ -71,15 +71,11 @@ class Decision:
             sample = Sample(X, signs, np.where(takes_part, weights, 0.0))
             return self.certificate.fingerprint.difference(sample.fingerprint)
 
-    def dual(self) -> np.ndarray:
-        """Return the certificate's dual variable of every row of the fit, shape (n,)."""
-        if self.certificate is None:
-            raise ValueError("the model has no certificate, and so no dual weights: fit one that has.")
-        return self.certificate.alpha
-
     def support(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray | None:
         """Return which rows have a positive dual variable, shape (n,); None if the data are not the data of the fit."""
-        return self.dual() > 0.0 if self.difference(X, y, sample_weight) is None else None
+        if self.certificate is None or self.difference(X, y, sample_weight) is not None:
+            return None
+        return self.certificate.alpha > 0.0
 
 
 def decisions(model: Any) -> list[Decision]:

@@ -337,7 +337,7 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
     @property
     def n_seen_(self) -> int:
         """Number of row visits so far."""
-        return self._fitted_streams()[0].seen
+        return int(self._fitted_streams()[0].arrays["number"][SEEN])
 
     @property
     def uncertified_(self) -> str:
@@ -443,11 +443,6 @@ class Stream:
     def updates(self) -> int:
         """Number of rows that changed w."""
         return int(self.arrays["ledger"][UPDATES])
-
-    @property
-    def seen(self) -> int:
-        """Number of row visits."""
-        return int(self.arrays["number"][SEEN])
 
     def present(self, patterns: Patterns, y: np.ndarray, new: bool = True) -> None:
         """Present these rows once, in their order.

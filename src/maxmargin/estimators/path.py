@@ -145,7 +145,7 @@ def margin_path(
         After Ctrl-C; the attribute `result` of the error is the path so far, including the interrupted point. Before
         the first point has a model there is no such attribute.
     ValueError
-        If `Cs` or `ps` is empty, a parameter is not known, or `MaxMarginClassifier` cannot use the data.
+        If `Cs` or `ps` is empty, or `MaxMarginClassifier` cannot use the data or the parameters.
 
     Notes
     -----
@@ -163,13 +163,6 @@ def margin_path(
     True
     """
     costs, norms = grid(Cs, ps)
-    known = sorted(MaxMarginClassifier().get_params().keys() - {"C", "p", "warm_start"})
-    strange = sorted(parameters.keys() - set(known))
-    if strange:
-        raise ValueError(
-            f"margin_path does not know {', '.join(map(repr, strange))}: it takes Cs, ps, sample_weight, and "
-            f"of MaxMarginClassifier {', '.join(known)}."
-        )
     fits = _PathFit(X, y, sample_weight, parameters)
     found: dict[tuple[int, int], tuple[MaxMarginClassifier, float]] = {}
     order = np.argsort(costs, kind="stable").tolist()
@@ -243,7 +236,7 @@ class _PathFit:
         self, last: MaxMarginClassifier | None, C: float, p: float | str
     ) -> MaxMarginClassifier:
         """Fit with a warm start."""
-        model = MaxMarginClassifier(**self.parameters) if last is None else copy(last)
+        model = MaxMarginClassifier(C, p=p, **self.parameters) if last is None else copy(last)
         model.set_params(C=C, p=p, warm_start=last is not None)
         deadline = Deadline(model.max_time)
         with self.interruption, one_thread:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import ExitStack, closing
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 
@@ -23,18 +23,6 @@ from ..readers.row_cache import StoredRows, open_rows
 from ..readers.sources import opened
 from ..readers.table import DataError, Expected
 from ..separability.passes import verify_in_passes
-
-V = TypeVar("V", bound=Checked)
-
-
-@overload
-def verify(model: V, X: Any, y: Any = None, sample_weight: Any = None, *, cache_dir: Any = None) -> V: ...  # pyright: ignore[reportOverlappingOverload]
-
-
-@overload
-def verify(
-    model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cache_dir: Any = None
-) -> Certificate | Certificates: ...
 
 
 @one_thread

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
@@ -24,6 +23,7 @@ from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import check_claim, claimed_dual, linear_parts, verdicts_about
 from ..numerics.files import written_whole
+from ..problem.problem import Problem
 
 FORMAT, VERSION = "maxmargin certificate", 1
 # Pairs in a line of numbers: with more a reader of lines needs more memory, with fewer lines have more overhead.
@@ -84,23 +84,22 @@ def write_certificate(
     texts = _texts_of_classes(model, X.shape[1])
     columns = _columns(model, X.shape[1], feature_names, label, first_index)
     X = X.astype(np.float64)
-    parts, verdicts = [], verdicts_about(model)
+    bounds, lines, verdicts = [], [], verdicts_about(model)
     for claim, name, w, b in linear_parts(model):
         sample = Sample(X, np.where(labels == name, 1.0, -1.0), weights)
         check_claim(claim, sample.fingerprint, b)
         alpha = _dual_variables(claim, sample, verdicts.get(None if len(model.classes_) == 2 else name))
         exact = ExactBounds(claim.problem, sample, w, b, alpha)
-        bounds = exact.proved(float(claim.lower), float(claim.upper))
-        parts.append(_Part(texts[name], claim.problem, bounds, w, b, weights, alpha))
+        bounds.append(exact.proved(float(claim.lower), float(claim.upper)))
+        lines += _part_lines(texts[name], claim.problem, bounds[-1], (w, b), weights, alpha)
     header = {
         "format": FORMAT, "version": VERSION, "rows": X.shape[0], "columns": X.shape[1],
-        "sha256": digest_of(X, labels), **columns, "parts": len(parts),
+        "sha256": digest_of(X, labels), **columns, "parts": len(bounds),
     }  # fmt: skip
-    lines = [header, *(line for part in parts for line in part.lines())]
     with written_whole(path) as file:
-        for line in [*lines, {"end": len(lines)}]:
+        for line in [header, *lines, {"end": len(lines) + 1}]:
             file.write(json.dumps(line, ensure_ascii=True).encode() + b"\n")
-    return [part.bounds for part in parts]
+    return bounds
 
 
 def _texts_of_classes(model: Any, d: int) -> dict[Any, str]:
@@ -155,30 +154,25 @@ def _dual_variables(claim: Any, sample: Sample, verdict: Any) -> dict[int, Fract
     return exactly_feasible(claim.problem, sample.y, sample.weights, alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A binary problem: the text of its positive class, its bounds, and the point (w, b) and alpha that prove them."""
-
-    positive: str
-    problem: Any
-    bounds: tuple[float, float]
-    w: np.ndarray
-    b: float
-    weights: np.ndarray
-    alpha: dict[int, Fraction]
-
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """Yield the facts, and then the numbers other than 0, or 1 for weights, by position."""
-        problem, (lower, upper) = self.problem, self.bounds
-        yield {
-            "positive": self.positive, "loss": "hard" if problem.hard else problem.loss,
-            "C": float(problem.C).hex(), "p": float(problem.p).hex(), "power": problem.power,
-            "intercept": problem.intercept, "scaling": float(problem.intercept_scaling).hex(), "b": self.b.hex(),
-            "lower": float(lower).hex(), "upper": float(upper).hex(),
-        }  # fmt: skip
-        yield from _chunks("w", _hexadecimal(self.w, self.w != 0.0))
-        yield from _chunks("weights", _hexadecimal(self.weights, self.weights != 1.0))
-        yield from _chunks("dual", ((i, exact_text(self.alpha[i])) for i in sorted(self.alpha)))
+def _part_lines(
+    positive: str,
+    problem: Problem,
+    bounds: tuple[float, float],
+    point: tuple[np.ndarray, float],
+    weights: np.ndarray,
+    alpha: dict[int, Fraction],
+) -> Iterator[dict[str, Any]]:
+    """Yield the facts of a binary problem, and then the numbers other than 0, or 1 for weights, by position."""
+    (lower, upper), (w, b) = bounds, point
+    yield {
+        "positive": positive, "loss": "hard" if problem.hard else problem.loss,
+        "C": float(problem.C).hex(), "p": float(problem.p).hex(), "power": problem.power,
+        "intercept": problem.intercept, "scaling": float(problem.intercept_scaling).hex(), "b": b.hex(),
+        "lower": float(lower).hex(), "upper": float(upper).hex(),
+    }  # fmt: skip
+    yield from _chunks("w", _hexadecimal(w, w != 0.0))
+    yield from _chunks("weights", _hexadecimal(weights, weights != 1.0))
+    yield from _chunks("dual", ((i, exact_text(alpha[i])) for i in sorted(alpha)))
 
 
 def _hexadecimal(values: np.ndarray, chosen: np.ndarray) -> Iterator[tuple[int, str]]:
