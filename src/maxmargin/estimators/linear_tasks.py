@@ -17,7 +17,7 @@ from ..data.door import check_rows, moved, shift_of, shifted
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.exact import is_small
-from ..fit.report import SelectedRows, Solution, Stopping, Task
+from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import proved_status, solve
 from ..numerics.sizes import draw_seeds, jobs, require_weight_memory
 from ..numerics.sparse_columns import Columns, without_empty_columns
@@ -108,14 +108,13 @@ class LinearTasks:
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
         n, selected, self._shift = targets.y.size, targets.selected, shift_of(problem, X)
         X = shifted(X, self._shift)
-        self.patterns, self.selected, self._kept = Patterns(X), None, slice(None)
+        self.patterns, self._kept = Patterns(X), slice(None)
         names = getattr(model, "feature_names_in_", None)
         check_rows(X, sqrt(self.patterns.longest2), names if columns.places is None else None)
         # the labels, for which the weights stand here, differ from task to task (`with_labels`)
         self.sample = Sample(X, targets.weights, targets.weights, self.patterns.lengths, columns, self._shift)
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
-            self.selected = SelectedRows(selected, n)
         if self.algorithm is not None:
             self.algorithm = self.algorithm.for_rows(n, lambda numbers: numbers[self._kept])
         entries = self.patterns.entries * len(self.names)
@@ -158,7 +157,7 @@ class LinearTasks:
         )  # fmt: skip
         stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
         sample = self.sample.with_labels(signs)
-        solution = solve(task, stopping, sample, self.selected)
+        solution = solve(task, stopping, sample, targets.selected)
         if self._shift is not None:
             solution = self._with_intercept_of_caller(solution, sample)
         if solution.verdict is None:

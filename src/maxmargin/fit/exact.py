@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..certificates.row_pass import NEGLIGIBLE_ERROR
-from ..data.rows import Patterns
 from ..numerics.sums import Plain, norm
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem
@@ -25,6 +24,7 @@ from ..solvers.semismooth import semismooth_points
 from .best import primal_point
 
 if TYPE_CHECKING:
+    from ..data.rows import Patterns
     from .report import Task
     from .solve import KernelFit, LinearFit
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from ..algorithms.programs import (
     ProximalNewton,
     ProximalPoint,
 )
-from ..data.rows import Patterns
-from ..problem.problem import Problem
 from ..solvers.decomposition import FEW_ROWS
 from .exact import MAX_ROWS_TO_OPTIMUM, RUNNING_GAP_SHARE, is_small, solve_exactly, solve_factored
-from .report import Task
+
+if TYPE_CHECKING:
+    from ..data.rows import Patterns
+    from ..problem.problem import Problem
+    from .report import Task
 
 # Share of `tol` at which kernel problems end by the bounds of their solver: the rest is for rounding of kernel values.
 KERNEL_TOL_SHARE = 0.9

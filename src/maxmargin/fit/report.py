@@ -159,25 +159,3 @@ class Task:
     start: np.ndarray | None = None
     point: tuple[np.ndarray, float] | None = None
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
-
-
-@dataclass(frozen=True, eq=False)
-class SelectedRows:
-    """The selection of the rows of positive weight, which the estimator has made before the task.
-
-    Attributes
-    ----------
-    places : ndarray of int
-        Places of these rows in the caller's data.
-    n : int
-        Number of rows of the caller's data.
-    """
-
-    places: np.ndarray
-    n: int
-
-    def restore(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the dual variables of all rows: those of the other rows are 0."""
-        out = np.zeros(self.n)
-        out[self.places] = alpha
-        return out

@@ -29,10 +29,10 @@ from ..numerics.sums import EPS, Plain, norm
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
-from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, primal_point
+from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, on_all_rows, primal_point
 from .exact import RUNNING_GAP_SHARE, tight_points
 from .policy import Stage, kernel_stages, stages
-from .report import Report, SelectedRows, Solution, Stopping, Task, status_at_end
+from .report import Report, Solution, Stopping, Task, status_at_end
 from .schedules import CONVERGED_GAP, SCHEDULES, full_order, sweep, working_sets
 from .state import GramRun, Progress, Run, point_of_class_means, starting_point
 
@@ -175,8 +175,8 @@ class LinearFit(Fit):
     stopping : Stopping
     sample : Sample
         The caller's data, on which points are certified.
-    selected : SelectedRows or None
-        The places of the rows of the task in the sample; None if no row has weight 0.
+    places : ndarray of int or None
+        The rows of the task in the sample; None if no row has weight 0.
 
     Attributes
     ----------
@@ -187,9 +187,9 @@ class LinearFit(Fit):
         The verdict on separability of a hard margin, if it was asked for.
     """
 
-    def __init__(self, task: Task, stopping: Stopping, sample: Sample, selected: SelectedRows | None) -> None:
+    def __init__(self, task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | None) -> None:
         super().__init__(task, stopping, Best(task.problem, sample.X.shape[1], sample.y.size))
-        self.sample, self.selected = sample, selected
+        self.sample, self.places = sample, places
         self.certificate: Certificate | None = None
         self.verdict: Verdict | None = None
         self._separability_open = self.problem.hard
@@ -243,8 +243,8 @@ class LinearFit(Fit):
         Where it is near the optimum and above `tol`, a multiple of it is certified too (`tight_points`).
         """
         w, b, alpha = point
-        if self.selected is not None:
-            alpha = self.selected.restore(alpha)
+        if self.places is not None:
+            alpha = on_all_rows(alpha, self.places, self.sample.y.size)
         problem, tol = self.problem, self.stopping.tol
         found = certify(problem, self.sample, w, b, alpha, tol)
         self.best.keep(Primal(w, b), alpha, found.lower, found.upper)
@@ -279,7 +279,7 @@ class LinearFit(Fit):
         return Status.UNDECIDED if isinstance(self.verdict, Inseparable | Undecided) else None
 
 
-def solve(task: Task, stopping: Stopping, sample: Sample, selected: SelectedRows | None = None) -> Solution:
+def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | None = None) -> Solution:
     """Solve one binary task on rows of data until its certified gap is at most `tol`, or another criterion ends it.
 
     For a hard margin the verdict on separability may replace the status, or contribute its separator.
@@ -291,8 +291,8 @@ def solve(task: Task, stopping: Stopping, sample: Sample, selected: SelectedRows
     stopping : Stopping
     sample : Sample
         The caller's data, on which points are certified.
-    selected : SelectedRows, default=None
-        The places of the rows of the task in the sample; None if no row has weight 0.
+    places : ndarray of int, default=None
+        The rows of the task in the sample; None if no row has weight 0.
 
     Returns
     -------
@@ -302,7 +302,7 @@ def solve(task: Task, stopping: Stopping, sample: Sample, selected: SelectedRows
     """
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        fit = LinearFit(task, stopping, sample, selected)
+        fit = LinearFit(task, stopping, sample, places)
         status = fit.solve(stages(task, stopping.tol))
         if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:  # a callback has ended the fit
             fit.keep(fit.run.point())
@@ -391,8 +391,8 @@ def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
     """
     problem, sample, tol = fit.problem, fit.sample, fit.stopping.tol
     alpha = verdict.certificate.alpha
-    if fit.selected is not None:
-        alpha = fit.selected.restore(alpha)
+    if fit.places is not None:
+        alpha = on_all_rows(alpha, fit.places, fit.sample.y.size)
     w, b = verdict.w, verdict.b
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         least = float((fit.task.y * Plain.scores(fit.task.rows.X, w, b)).min())

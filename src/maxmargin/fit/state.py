@@ -28,7 +28,7 @@ from ..numerics.progress import OutOfTime
 from ..numerics.sums import Plain, norm
 from ..solvers.decomposition import DualPoint, add_rows
 from ..solvers.iterate import Point
-from .best import DECREASE, Best, GramBest, Primal, dual_point, primal_point
+from .best import DECREASE, Best, GramBest, Primal, dual_point, on_all_rows, primal_point
 from .report import Task
 
 # The constants were chosen on the data sets of benchmarks.before_after.
@@ -220,9 +220,7 @@ class State(Progress, ABC):
 
     def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
         """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
-        out = np.zeros(self.task.y.size)
-        out[self._used] = alpha
-        return out
+        return on_all_rows(alpha, self._used, self.task.y.size)
 
     @abstractmethod
     def _bounds(self) -> None:

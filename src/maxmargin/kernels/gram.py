@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from .functions import Kernel
+if TYPE_CHECKING:
+    from .functions import Kernel
 
 BLOCK = 512  # rows of the Gram matrix at once: BLAS is as fast as with more, and its tiles stay in the cache
 MAX_SPARSE = 0.2  # share of non-zero coefficients below which a sparse product takes less time than BLAS

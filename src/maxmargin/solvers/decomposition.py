@@ -25,15 +25,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..engine.jit import compiled
-from ..kernels.functions import Kernel
 from ..kernels.gram import gram_product
 from ..numerics.sums import EPS
-from ..problem.problem import Problem
+
+if TYPE_CHECKING:
+    from ..kernels.functions import Kernel
+    from ..problem.problem import Problem
 
 BLOCK = 512  # rows of the kernel computed at once: BLAS is as fast as with more
 MEGABYTE = 2**20  # bytes

@@ -1,32 +1,17 @@
-"""The rows in memory of a partitioned fit: a random sample and its solution, and rows that are added later."""
+"""The rows in memory of a partitioned fit: a random sample, and rows that are added later."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...certificates.sample import Sample
-from ...data.partitions import Partitions, Rows, signs_of
-from ...data.rows import Patterns
-from ...problem.problem import Problem
-from ...solvers.iterate import Point
-from ..deadline import Deadline
-from ..report import Stopping, Task
-from ..solve import solve
+from ...data.partitions import Partitions, Rows
 from .passes import Near
 
-# Factors of C that are tried on half of the sample, and compared by the objective on the other half. With few rows for
-# each column the solution of the sample at C itself fits the noise of the sample, and a smaller C is a better start:
-# on web (49,749 x 300) with 5,000 rows at C = 1 it halves the objective of the first pass.
-COST_FACTORS = (1.0, 2.0**-3, 2.0**-6, 2.0**-9)
-# Rows of the sample for each column from which only C itself is tried: the others take time, and are not better there.
-MANY_ROWS_PER_COLUMN = 100
-# Gap to which the sample is solved: its solution differs by far more from that of all rows.
-SAMPLE_GAP = 1e-3
 # Rows of each class that are drawn beyond its share: none of a class would be drawn with the probability exp(-10).
 SPARE = 10
 # Part of the rows that fit in memory that the first sample has; the others are for the rows of the smallest margins.
@@ -140,48 +125,3 @@ def with_rows(held: Rows, support: np.ndarray, new: Near, limit: int) -> Rows | 
         return None
     merged = held.merge(new.rows.some(fresh))
     return merged.some(np.argsort(merged.numbers, kind="stable"))
-
-
-def start_point(
-    problem: Problem, drawn: DrawnRows, positive: int, deadline: Deadline, seed: int
-) -> tuple[Point, Point]:
-    """Return the solution of the sample, and that of half of it: their difference estimates the error of both.
-
-    Of the factors COST_FACTORS of C the best one for the other half of the sample is taken.
-    """
-    size = drawn.factors.size
-    half, rest = drawn.some(np.arange(0, size, 2)), drawn.some(np.arange(1, size, 2))
-    many = size >= MANY_ROWS_PER_COLUMN * drawn.rows.X.shape[1]
-    tried = []
-    for factor in COST_FACTORS[:1] if many else COST_FACTORS:
-        point = solve_in_memory(
-            replace(problem, C=problem.C * factor), half, positive, SAMPLE_GAP, deadline, seed
-        )
-        tried.append((_objective(problem, rest, positive, point), factor, point))
-        if deadline.interrupted():
-            break
-    _, factor, point = min(tried, key=lambda one: one[0])
-    # for the sample, which has twice as many rows, a larger C is the best one
-    whole = replace(problem, C=problem.C * min(1.0, 2.0 * factor))
-    return solve_in_memory(whole, drawn, positive, SAMPLE_GAP, deadline, seed), point
-
-
-def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) -> float:
-    """Return the objective at a point, estimated from drawn rows, each of which stands for `factors` rows."""
-    margins = signs_of(drawn.rows, positive) * (np.asarray(drawn.rows.X @ point.w) + point.b)
-    square = problem.norm2(float(point.w @ point.w), point.b)
-    return problem.primal(problem.penalty(square**0.5), margins, drawn.factors)
-
-
-def solve_in_memory(
-    problem: Problem, drawn: DrawnRows, positive: int, tol: float, deadline: Deadline, seed: int
-) -> Point:
-    """Solve a problem on drawn rows with the in-memory solver; w = 0 where only one class was drawn."""
-    X, y = drawn.rows.X, signs_of(drawn.rows, positive)
-    if not y.size or abs(y.sum()) == y.size:
-        return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
-    patterns = Patterns(X)
-    task = Task(problem, patterns, y, drawn.factors, seed=seed)
-    sample = Sample(X, y, drawn.factors, patterns.lengths)
-    found = solve(task, Stopping(tol, 1000, deadline), sample)
-    return Point(found.w, found.b, found.alpha)
