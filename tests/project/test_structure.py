@@ -22,10 +22,10 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 18_338,  # 16,000
+    "code lines of the package": 18_332,  # 16,000
     "modules": 153,  # 140
     "lines of the longest module": 700,
-    "modules in the longest chain of imports": 18,  # 16
+    "modules in the longest chain of imports": 17,  # 16
     "import circles": 0,
     "public names": 36,  # 28
     "modules loaded with MaxMarginClassifier": 21,
@@ -33,7 +33,7 @@ LIMITS = {
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_380,  # 1,200
     "files of tools": 1,
-    "words of documentation": 28_355,  # 24,000
+    "words of documentation": 28_338,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,

@@ -106,7 +106,6 @@ class NewtonQuery:
 
     Attributes
     ----------
-    coordinates : Coordinates
     positive : int
         The class against the rest.
     z : ndarray of shape (size,)
@@ -123,7 +122,6 @@ class NewtonQuery:
         Distance up to which rows are gathered.
     """
 
-    coordinates: Coordinates
     positive: int
     z: np.ndarray
     width: float
@@ -134,7 +132,7 @@ class NewtonQuery:
 
     def sums(self, block: Block) -> Sums:
         """Return the sums over the rows of a block, and the rows within reach of the margin."""
-        problem, y = self.coordinates.problem, signs_of(block.rows, self.positive)
+        problem, y = block.coordinates.problem, signs_of(block.rows, self.positive)
         margins = block.margins(y, self.z)
         slope, curvature = slopes(problem, margins, block.weights)
         if problem.loss == "hinge":
@@ -148,8 +146,8 @@ class NewtonQuery:
             dual = block.implied_sums(y, self.last, before, margins)
         step = StepSums(
             on_step,
-            self.coordinates.combine(block.X, slope * y),
-            self.coordinates.products(block.X, curvature),
+            block.coordinates.combine(block.X, slope * y),
+            block.coordinates.products(block.X, curvature),
         )
         found = block.bound_sums(y, self.z, margins)
         return replace(found, dual=dual, near=self._near(block, margins), step=step)
@@ -337,7 +335,6 @@ class NewtonRun:
         """Return what the next pass has to compute."""
         reach = self._reach(distances_of(self._sample_margins(self.z), self._lengths))
         return NewtonQuery(
-            coordinates=self.coordinates,
             positive=self.fit.positive,
             z=self.z,
             width=max(SETTINGS.curved_errors * self.error, reach, EPS),
