@@ -421,14 +421,16 @@ def _exact_side(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Si
 def evened(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return dual variables, none larger than in alpha, of the same total in both classes.
 
-    They are multiples of a unit of which the total has at most 2^53, so that sums are exact. The excess of a class is
-    subtracted from its largest dual variable.
+    The excess of a class is subtracted from its largest dual variable, and what rounding leaves of it from its smallest
+    one that is larger: small dual variables of rows that are long keep their digits.
     """
-    unit = 2.0 ** (math.frexp(float(alpha.sum()))[1] - 53)
-    even = np.floor(alpha / unit) * unit
-    excess = float(even @ y)
-    k = int(np.argmax(np.where(y * excess > 0.0, even, -1.0)))
-    even[k] = max(even[k] - abs(excess), 0.0)
+    even = alpha.copy()
+    for place in (np.nanargmax, np.nanargmin, np.nanargmin):
+        excess = exact_total(even * y)
+        allowed = np.where((y * excess > 0.0) & (even >= abs(excess)), even, np.nan)
+        if np.isnan(allowed).all():
+            break
+        even[place(allowed)] -= abs(excess)
     return even
 
 

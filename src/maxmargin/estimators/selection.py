@@ -178,11 +178,8 @@ class MarginRFE(RFE):
         weights = {} if sample_weight is None else {"sample_weight": checked_weights(sample_weight, X)}
         sizes, interruption = self._sizes(X.shape[1]), Interruption()
         columns = sp.csc_matrix(X) if sp.issparse(X) else X
-        self.path_, self.order_, self.reason_ = (
-            [],
-            np.arange(sizes[0]),
-            f"{sizes[-1]} features were asked for",
-        )
+        self.path_, self.order_ = [], np.arange(sizes[0])
+        self.reason_ = f"{sizes[-1]} features were asked for"
         classifier: Any = clone(self.estimator)
         features = self.order_.copy()
         while True:
