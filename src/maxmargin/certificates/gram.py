@@ -40,10 +40,6 @@ from .row_pass import (
     proportions,
 )
 
-# Largest accepted error of a kernel value, as a fraction of the largest value. Bounds computed from kernel values with
-# larger errors would prove nothing of use. A round value; not tuned.
-MAX_RELATIVE_ERROR = 0.1
-
 
 class KernelSample:
     """Rows and their kernel in float64, with an error bound of the kernel values.
@@ -93,7 +89,8 @@ class KernelSample:
                 "features, or lower gamma, degree or coef0 (with a precomputed kernel, divide the matrix)."
             )
         self.error = kernel.error(self.X)
-        if self.error > MAX_RELATIVE_ERROR * most:
+        # bounds from kernel values with larger errors would prove nothing of use
+        if self.error > 0.1 * most:
             raise ValueError(
                 f"Kernel values are lost in rounding: they are {most:.3g} at most, and may be off by {self.error:.3g}. "
                 "Subtract its mean from each feature, and scale the features (StandardScaler does both)."

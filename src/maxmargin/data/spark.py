@@ -51,9 +51,6 @@ MERGED = 16
 RESULT = "part long, result binary"
 # Makes X, codes and weights of a block of rows.
 Decode = Callable[[Any], tuple[Any, Any, Any]]
-# Vectors of which at least this part of the entries is stored become dense rows, whose products take several times less
-# time for an entry. A round value; not tuned.
-DENSE = 0.25
 BLOCKS = "part long, first long, description binary, rows binary"
 
 
@@ -210,7 +207,8 @@ class SparkRows(DescribedRows):
         except BaseException:
             self.close()
             raise
-        self.sparse = bool(sum(entries for _, entries in found) < DENSE * np.prod(self.shape))
+        # products of dense rows take several times less time for an entry
+        self.sparse = bool(sum(entries for _, entries in found) < 0.25 * np.prod(self.shape))
         places = zip(rows, self.firsts.tolist(), strict=False)
         self._firsts = {row.part: place for row, place in places if row.first == 0}
         example = np.zeros((1, self.shape[1]))

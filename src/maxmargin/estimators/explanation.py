@@ -29,9 +29,6 @@ from ..numerics.sums import EPS, Plain
 from ..problem.multiclass import Parts, named_parts, python_label
 from .decisions import class_codes, scheme_of
 
-# Limits of `dual_tolerance`, a share of a cap. With a smaller tolerance, rounding of dual variables would count; with a
-# larger one, every dual variable of a model with a large gap would count as 0 or at its cap. Round values; not tuned.
-MIN_TOLERANCE, MAX_TOLERANCE = 1e-9, 1e-2
 # Without caps, the share of the largest dual variable below which a dual variable counts as 0: interior points leave
 # smaller ones on rows whose dual variable is 0 at the optimum. A round value; not tuned.
 NEGLIGIBLE = 1e-6
@@ -123,7 +120,9 @@ def dual_tolerance(certificate: Certificate) -> float:
     An estimate: the distance of a dual variable from its cap times the distance of the margin from one is at most the
     gap (complementary slackness), so that one of the two is at most its square root.
     """
-    return float(np.clip(np.sqrt(max(certificate.gap, 0.0)), MIN_TOLERANCE, MAX_TOLERANCE))
+    # a smaller share of a cap would count rounding of dual variables; with a larger one, every dual variable of a
+    # model with a large gap would count as 0 or at its cap
+    return float(np.clip(np.sqrt(max(certificate.gap, 0.0)), 1e-9, 1e-2))
 
 
 def at_cap(dual: np.ndarray, cap: np.ndarray, share: float) -> np.ndarray:

@@ -65,9 +65,6 @@ CHECKS: validation.Checks = {name: (validation.COST | validation.COMMON)[name] f
 }
 
 
-# Relative gap passed to rules without an accuracy parameter. A smaller one takes more updates than the single pass of a
-# stream makes. Chosen on the data sets of benchmarks.before_after.
-RULE_ACCURACY = 0.1
 # Places in the array `ledger`.
 MISTAKES, UPDATES, RADIUS2, PASSES = range(4)
 
@@ -477,7 +474,8 @@ class Stream:
 
     def _rule(self, radius2: float) -> Any:
         """Return the rule for patterns of squared norm R^2 = `radius2` at most; of a sequence of rules, the last."""
-        plan = self.algorithm.plan(Facts(self.problem, radius2, RULE_ACCURACY))
+        # a smaller gap takes more updates than the single pass of a stream makes
+        plan = self.algorithm.plan(Facts(self.problem, radius2, 0.1))
         return (plan.rule, *plan.then)[-1]
 
     # the engine's state on one batch

@@ -20,12 +20,6 @@ from .linear import MaxMarginClassifier
 from .path import total_bounds
 from .validation import checked_weights, is_whole, restored_after, validate_rows
 
-# Share of the largest weight up to which a weight is zero to rounding: exact programs leave such weights at p = inf. A
-# larger share would delete features with small weights. A round value; not tuned.
-ZERO_WEIGHT = 1e-14
-# Bound on the relative error of a power of the number of features, some 4,500 times the unit roundoff.
-POWER_ERROR = 1e-12
-
 
 @dataclass(frozen=True, eq=False)
 class Stage:
@@ -256,7 +250,8 @@ def _stage(classifier: Any, features: np.ndarray, before: Stage | None = None) -
     if before is not None:
         coordinates = features.size + (problem.intercept == "augmented")
         power = max(1.0 / problem.p - 1.0 / before.p, 0.0)
-        factor = float(coordinates) ** power * (1.0 + POWER_ERROR) if power > 0.0 else 1.0
+        # 4,500 times the unit roundoff, for the rounding of the power
+        factor = float(coordinates) ** power * (1.0 + 1e-12) if power > 0.0 else 1.0
         if problem.hard:
             upper = min(upper, before.upper * factor)
         else:
@@ -269,7 +264,8 @@ def _ranked(classifier: Any) -> tuple[np.ndarray, int]:
     if getattr(classifier, "coef_", None) is None:
         raise ValueError(f"{type(classifier).__name__} has no coef_ to rank by: use a linear classifier.")
     size = np.abs(np.atleast_2d(np.asarray(classifier.coef_, dtype=float)))
-    used = (size > ZERO_WEIGHT * size.max(axis=1, keepdims=True)).any(axis=0)
+    # exact programs leave weights of this size at p = inf; more would delete features with small weights
+    used = (size > 1e-14 * size.max(axis=1, keepdims=True)).any(axis=0)
     # hypot, since squares may underflow
     return np.argsort(-np.hypot.reduce(size, axis=0), kind="stable"), int(np.count_nonzero(used))
 

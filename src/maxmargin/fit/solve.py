@@ -42,16 +42,10 @@ STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
 # A larger share costs more certificates, each a pass over the rows; with a smaller one the reported gap is up to
 # 1 / CERTIFIED_SHARE times too large. A round value; not tuned.
 CERTIFIED_SHARE = 0.5
-# Share of `tol` at which a fit ends by the bounds of its solver though the certificate is above `tol`: rounding has
-# the rest. A round value; not tuned.
-STALLED_SHARE = 0.1
 # Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
 # as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
 # benchmarks.before_after.
 ROUNDS_BEFORE_VERDICT, KERNEL_ROUNDS_BEFORE_VERDICT = 3, 20
-# An upper bound of all margins counts as 0 if it is below this factor times eps max k(x, x)^(1/2), the rounding error
-# of one product. The factor allows for the accumulation of rounding errors in the scores. A round value; not tuned.
-MARGIN_ROUNDING_FACTOR = 100.0
 
 
 class Fit(ABC):
@@ -263,7 +257,8 @@ class LinearFit(Fit):
             if ends or falls or near or run.algorithm.schedule == "points":
                 self.estimate = estimate
                 self.keep(run.point(), near)
-            ends = Status.STALLED if estimate <= STALLED_SHARE * tol else ends
+            # the solver is far below tol, and the certificate above it: rounding has the rest
+            ends = Status.STALLED if estimate <= 0.1 * tol else ends
         return Status.CERTIFIED if self.best.gap <= tol else ends
 
     def without_separator(self, stage: Stage) -> Status | None:
@@ -422,7 +417,8 @@ class KernelFit(Fit):
 
     def __init__(self, task: Task, stopping: Stopping) -> None:
         diagonal = task.rows.diagonal
-        rounding = MARGIN_ROUNDING_FACTOR * EPS * float(diagonal.max(initial=0.0)) ** 0.5
+        # of one product, and a factor for sums of products: an upper bound of margins below it counts as 0
+        rounding = 100.0 * EPS * float(diagonal.max(initial=0.0)) ** 0.5
         super().__init__(task, stopping, GramBest(task.problem, task.y, task.weights, diagonal), rounding)
 
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:

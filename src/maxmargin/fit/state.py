@@ -53,9 +53,6 @@ KERNEL_SHIFT_STEP = 0.1
 # The same for p other than 2, in units of |x|^2, where the constant coordinate is no part of the norm. Passes until a
 # certificate of 1e-3 on text (hinge, C = 1, p = 3): 161 with 0.05, 108 with 0.02, 47 with 0.01, 47 with 0.005.
 P_NORM_SHIFT_STEP = 0.01
-# Smallest factor by which the weight of the loss changes from one evaluation to the next, for `power=1`: at w = 0 its
-# next value would be 0. A round value, not tuned.
-MIN_GROWTH = 1e-2
 
 
 class Iterate(NamedTuple):
@@ -500,7 +497,8 @@ class Run(State):
             alpha, v = alpha / self.multiplier, None
         self.evaluate(w / unit, b / unit, alpha, z, v, (w.copy(), b, dual))
         if self.problem.first_power:
-            self._set_multiplier(max(self.length2() ** 0.5 / unit, MIN_GROWTH * self.multiplier))
+            # at w = 0 the next value would be 0
+            self._set_multiplier(max(self.length2() ** 0.5 / unit, 0.01 * self.multiplier))
 
     def length2(self) -> float:
         return float(self.h.space.vector.norm2())

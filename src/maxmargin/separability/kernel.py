@@ -38,9 +38,6 @@ from ..problem.problem import Problem
 from ..solvers.decomposition import SET_SIZE, KernelRows
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate, without_zeros
 
-# Memory of the cache of kernel rows: more saves kernel values that would be computed again. The default of
-# scikit-learn.
-CACHE_MEGABYTES = 200.0
 # Working sets in a search without `max_time`: as many as take some seconds. A working set of k of n rows takes about
 # VISITS n k operations, and WORK is their total. There are at most MAX_SETS, where these are small, plus MIN_SETS in
 # any case. More working sets find smaller margins, in more time.
@@ -102,7 +99,8 @@ class KernelSearch(SeparatorSearch):
         self.distinct = unmerged(self.y, self._ones)
         self._sets = 0  # solved so far
         self._end = ""  # the reason for which the solver ended
-        rows = KernelRows(self.kernel, self.X, CACHE_MEGABYTES)
+        # megabytes of kernel rows, as in scikit-learn's SVC
+        rows = KernelRows(self.kernel, self.X, 200.0)
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
         solver = Decomposition() if self.algorithm is None or self.start is not None else self.algorithm
         self.method = self._solver = solver.words

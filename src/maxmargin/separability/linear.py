@@ -32,9 +32,6 @@ from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate
 
-# Rounds of the fit that narrows the interval around the margin: more rounds narrow intervals of badly scaled data
-# further, fewer end sooner with a wider one. A round value; not tuned.
-MARGIN_ROUNDS = 200
 # Samples on which separability is decided first, at most: more take longer where few rows do not contradict each other,
 # with fewer a contradiction may be missed. A round value; 1,000,000 x 3 with 5 wrong labels takes two.
 MAX_SAMPLES = 10
@@ -177,7 +174,8 @@ class LinearSearch(SeparatorSearch):
         """Return the hard-margin fit in the p-norm of the problem; None if squares of the data over- or underflow."""
         announce("a fit that narrows the interval of the margin")
         task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
-        stopping = Stopping(self.tol, MARGIN_ROUNDS, self.deadline)
+        # more rounds narrow the interval of badly scaled data further, fewer end sooner
+        stopping = Stopping(self.tol, 200, self.deadline)
         try:
             return solve(task, stopping, self._sample)
         except ValueError:  # the separator is proved all the same, with the bounds that it has

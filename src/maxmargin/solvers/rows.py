@@ -22,6 +22,9 @@ from .wide_rows import WideRows
 CHUNK_BYTES = 2**20
 # Entries of dense rows up to which they are copied: beyond, a copy takes longer than centring in each pass.
 MAX_COPY = 2**20
+# Rows longer than this many times the usual length, as in another unit or with a sentinel, do not count in the mean
+# and the unit. A round value; not tuned.
+LONG = 100.0
 
 
 class CentredRows:
@@ -71,10 +74,13 @@ class CentredRows:
         if like is not None:
             self.mean, self.unit = like.mean, like.unit
         else:
-            share = (1.0 if problem.free else 0.0) / some.shape[0]
-            self.mean = Plain.combine(some, np.full(some.shape[0], share))
+            squares = row_squares(some)
+            place = 9 * squares.size // 10
+            usual = squares <= LONG**2 * (np.partition(squares, place)[place] or squares.max())
+            share = (1.0 if problem.free else 0.0) / np.count_nonzero(usual)
+            self.mean = Plain.combine(some, np.where(usual, share, 0.0))
             sparse = sp.issparse(X)  # sparse rows stay as they are: their squares are less those of the mean
-            square = float(row_squares(some if sparse else some - self.mean).mean())
+            square = float((squares if sparse else row_squares(some - self.mean))[usual].mean())
             square -= float(self.mean @ self.mean) if sparse else 0.0
             self.unit = (max(square, 0.0) + problem.rho**2) ** 0.5 or 1.0
         self.units, self.regular = np.full(self.size, self.unit), np.ones(self.size)

@@ -10,8 +10,10 @@ variables are alpha_i = c_i share_i. Rows are active where 0 < prox_i + sigma s_
 and the active set A, the gradient is g = Rz - v, and a generalised Hessian is H = R + sigma M, M = sum_A c_i b_i b_i'.
 A Newton step solves H dz = -g and moves z to the minimum of f along dz; it costs n d + k d^2 with k active rows.
 
-The proximal-point method on the dual of the hinge maximises dual(alpha) - sum c_i (share_i - prox_i)^2 / (2 sigma),
-where prox_i are the last shares. Under both losses the start for many rows is the solution for every 16th of them.
+The proximal-point method on the dual of the hinge maximises dual(alpha) - sum c_i (share_i - prox_i)^2 / (2 sigma_i),
+where prox_i are the last shares. sigma_i = sigma, but for rows of more than LONG times the usual length it is less in
+proportion to the length: as constraints of a large cost, they would make H ill-conditioned. Under both losses the start
+for many rows is the solution for every 16th of them.
 
 References
 ----------
@@ -30,11 +32,12 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from ..numerics.sums import row_squares
 from ..problem.problem import Problem
 from .iterate import Reached
 from .linear_systems import TINY, factor
 from .polish import polished
-from .rows import CentredRows, centred_rows
+from .rows import LONG, CentredRows, centred_rows
 
 MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
 # Rows from which the problem of every SAMPLE_EVERY-th row is solved first, to the gap SAMPLE_GAP, if there are ten of
@@ -194,12 +197,12 @@ def _find_hinge_start(state: _State, start: tuple[np.ndarray, float] | None) -> 
         # the number of active rows: with fewer a problem takes more steps, with more there are more problems
         most = min(sizes.size // 5, 128 * state.z.size)
         width = float(np.partition(sizes, most)[most]) or 1.0
-        state.go_to(state.z, np.full(sizes.size, 0.5), 0.5 / width)
+        state.go_to(state.z, np.full(sizes.size, 0.5) * state.scale, 0.5 / width)
         return
     y, costs = state.y, state.costs
     total, signed = float(costs.sum()), float(costs @ y)
     sigma = min(0.25, 1e4 / total)
-    share = np.full(y.size, 2.0 * sigma)
+    share = np.full(y.size, 2.0 * sigma) * state.scale
     # the heavier class gets smaller shares, with sum y_i c_i share_i = 0
     if state.free and abs(signed) < total:
         ratio = (total - signed) / (total + signed)
@@ -216,6 +219,8 @@ class _State:
         The centres of the proximal terms, which are shares; 0 for the squared hinge.
     sigma : float
         The weight of the slacks: the proximal parameter, or a factor of all costs for the squared hinge.
+    scale : ndarray of shape (n,) or float
+        sigma_i / sigma.
     slack : ndarray of shape (n,)
         Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
         rounding error of a margin.
@@ -228,7 +233,10 @@ class _State:
     def __init__(self, rows: CentredRows, y: np.ndarray, costs: np.ndarray, upper: float, stop: Stop) -> None:
         self.rows, self.y, self.costs, self.upper, self.stop = rows, y, costs, upper, stop
         self.signed_costs = y * costs
-        self.free, self.regular, self.hessian = rows.problem.free, rows.regular, _Hessian(rows, costs)
+        self.free, self.regular, self.scale = rows.problem.free, rows.regular, np.float64(1.0)
+        if upper < np.inf and rows.copy is not None:
+            self.scale = LONG / np.maximum(row_squares(rows.copy) ** 0.5, LONG)
+        self.hessian = _Hessian(rows, costs * self.scale)
         self.active = np.zeros(y.size, bool)
         self.unchanged, self.ended, self.failed = 0, False, False
 
@@ -258,9 +266,9 @@ class _State:
         Where `frozen` is true the active set is kept: its shares are not clipped, and the others stay.
         """
         if frozen:
-            self._set_share(self.prox + self.sigma * np.where(self.active, self.slack, 0.0), None)
+            self._set_share(self.prox + self.rate * np.where(self.active, self.slack, 0.0), None)
         else:
-            self._set_share(*self._clip(self.prox + self.sigma * self.slack))
+            self._set_share(*self._clip(self.prox + self.rate * self.slack))
 
     def _set_share(self, share: np.ndarray, active: np.ndarray | None) -> None:
         """Set shares, dual variables and gradient, and with active rows the gap."""
@@ -270,6 +278,11 @@ class _State:
             self.unchanged = 0 if np.count_nonzero(active != self.active) else self.unchanged + 1
             self.active, self.count, self.total = active, np.count_nonzero(active), float(self.costs @ share)
             self.gap = self._gap()
+
+    @property
+    def rate(self) -> np.ndarray | float:
+        """The proximal parameter sigma_i of each row."""
+        return self.sigma * self.scale
 
     @property
     def alpha(self) -> np.ndarray:
@@ -394,7 +407,7 @@ class _State:
 
         The residual is larger far from the optimum, where rough directions suffice.
         """
-        regular, costs = self.regular, np.where(self.active, self.sigma * self.costs, 0.0)
+        regular, costs = self.regular, np.where(self.active, self.rate * self.costs, 0.0)
         residual = min(max(self.gap**0.5, 1e-3), 0.03) * 0.01**self.unchanged
         inverse = 1.0 / np.maximum(regular + self.rows.column_squares(costs), TINY)
         dz, r = np.zeros(self.z.size), -self.gradient  # r = -g - H dz
@@ -421,7 +434,7 @@ class _State:
         scaled = self.regular * dz
         linear, quadratic = float(scaled @ self.z), float(scaled @ dz)
         low, high, t, new, clipped, inside = 0.0, np.inf, 0.0, 1.0, self.share, self.active
-        rate, base, weighted = self.sigma * change, self.prox + self.sigma * self.slack, self.costs * change
+        rate, base, weighted = self.rate * change, self.prox + self.rate * self.slack, self.costs * change
         for _ in range(20):
             t = new
             clipped, inside = self._clip(base - t * rate)
