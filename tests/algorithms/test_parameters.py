@@ -11,11 +11,7 @@ import maxmargin as mm
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem
 from maxmargin.algorithms import ALGORITHMS
 
-OPTIONS = {
-    "none": {"fit_intercept": False},
-    "free": {"intercept": "free"},
-    "augmented": {"intercept": "augmented"},
-}
+OPTIONS = {"none": {"fit_intercept": False}} | {kind: {"intercept": kind} for kind in ("free", "augmented")}
 REMEDIES = {  # parameters that the words of a remedy ask for
     'loss="hinge" with a finite C': {"loss": "hinge", "C": 1.0},
     'loss="squared_hinge"': {"loss": "squared_hinge"},
@@ -59,6 +55,12 @@ def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
                     assert again is None or (again != remedy and phrase not in again)
 
 
+@pytest.mark.parametrize(("name", "value"), [("loss", "log"), ("C", 0.0), ("p", 0.5), ("power", 3)])
+def test_problems_that_are_not_defined_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        Problem(**{"loss": "hinge", "C": 1.0, name: value})
+
+
 def test_refusals_name_algorithms_for_the_norm():
     for name, problem, remedy in (
         ("ima", {"p": np.inf}, None),
@@ -75,8 +77,7 @@ def test_refusals_name_algorithms_for_the_norm():
 
 
 def test_algorithms_without_a_kernel_form_name_an_alternative():
-    without = {"flexible-ima", "lp", "interior-point", "proximal-point", "newton"}
-    without |= {"proximal-newton"}
+    without = {"flexible-ima", "lp", "interior-point", "proximal-point", "newton", "proximal-newton"}
     assert {name for name, cls in ALGORITHMS.items() if not cls.kernelised} == without
     for name in ALGORITHMS:
         refusal = ALGORITHMS[name]().refuses_kernels()

@@ -92,6 +92,9 @@ class TestMeaning:
         assert read.predict(NEW).tolist() == [(7, 3, 5)[k] for k in machine.predict(NEW)]
         scores = machine.decision_function(NEW)[:, [1, 2, 0]]
         assert np.allclose(read.decision_function(NEW), scores, rtol=0.0, atol=1e-12)
+        machine.decision_function_shape = read.decision_function_shape = "ovo"
+        pairs = machine.decision_function(NEW)[:, [2, 0, 1]] * [1.0, -1.0, -1.0]
+        assert np.allclose(read.decision_function(NEW), pairs, rtol=0.0, atol=1e-12)
         mm.to_libsvm(machine.fit(X, TWO_CLASSES), path, labels=[7, 3])
         assert np.allclose(-mm.from_libsvm(path).decision_function(NEW), machine.decision_function(NEW))
 
@@ -105,9 +108,8 @@ class TestMeaning:
         path.write_text(LIBSVM.replace("rbf", "sigmoid\ncoef0 -1"))
         values = np.tanh(0.5 * NEW[:, :3] @ [[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]] - 1.0)
         scores = mm.from_libsvm(path).decision_function(NEW[:, :3])
-        assert scores == pytest.approx(
-            values[:, 0] - values[:, 1] - 0.5, rel=0.0, abs=1e-14
-        )  # of at most 2.5
+        # of at most 2.5
+        assert scores == pytest.approx(values[:, 0] - values[:, 1] - 0.5, rel=0.0, abs=1e-14)
         assert "n_features=2" in refusal(mm.from_libsvm, path, n_features=2)
 
 

@@ -22,14 +22,14 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 18_331,  # 16,000
+    "code lines of the package": 18_321,  # 16,000
     "modules": 153,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 17,  # 16
     "import circles": 0,
     "public names": 36,  # 28
     "modules loaded with MaxMarginClassifier": 21,
-    "code lines of tests": 13_185,  # 10,500
+    "code lines of tests": 13_182,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_380,  # 1,200
     "files of tools": 1,
@@ -41,10 +41,8 @@ LIMITS = {
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
 ENTERED = {"linear fit": (143, 23), "kernel fit": (173, 28), "separate": (73, 18)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
-OPEN_FOLDERS = (
-    "engine",
-    "numerics",
-)  # folders of tests that may import the folder of the package of their name
+# folders of tests that may import the folder of the package of their name
+OPEN_FOLDERS = ("engine", "numerics")
 
 
 def code_lines(path: Path) -> int:

@@ -125,14 +125,13 @@ class LinearTasks:
         self._seeds = draw_seeds(model.random_state, targets.classes.size)
 
     def _last_solution(self) -> tuple[list[np.ndarray] | None, list[tuple[np.ndarray, float]] | None]:
-        """Return the dual variables and the (w, b) of the last fit, each None if a warm start cannot use it."""
+        """Return the dual variables (None for other rows) and the (w, b) of the last fit; None for other columns."""
         model, targets = self.model, self.targets
-        if not np.array_equal(targets.classes, getattr(model, "classes_", ())):
+        known = np.array_equal(targets.classes, getattr(model, "classes_", ()))
+        if not known or model.coef_.shape[1] != self.columns.count:
             return None, None
         parts = model.certificate_.certificates
         duals = [part.alpha[self._kept] for part in parts] if parts[0].rows == targets.y.size else None
-        if model.coef_.shape[1] != self.columns.count:
-            return duals, None
         coef = self.columns.restrict(model.coef_)
         points = zip(coef, model.intercept_.tolist(), strict=True)
         return duals, [(w, moved(w, b, self._shift, 1)) for w, b in points]

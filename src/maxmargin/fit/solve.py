@@ -188,10 +188,8 @@ class LinearFit(Fit):
         self.verdict: Verdict | None = None
         self._separability_open = self.problem.hard
         self.estimate = np.inf  # the gap of the solver at the last point that was certified
-        if self.task.point is not None or self.task.start is not None:
-            start = starting_point(self.task)
-            if start is not None:
-                self.keep(start)
+        if self.task.point is not None:
+            self.keep(starting_point(self.task, *self.task.point))
 
     @cached_property
     def check(self) -> StopCheck:

@@ -611,18 +611,8 @@ class GramRun(State):
         return out
 
 
-def starting_point(task: Task) -> Point | None:
-    """Return the starting point of the task: the result of a fit that stops before its first round.
-
-    It is the task's (w, b), or at p = 2 the w and the intercept of its dual variables.
-    """
-    if task.point is not None:
-        w, b = task.point
-    elif task.start is not None and task.problem.euclidean:
-        c = task.start * task.y
-        w, b = Plain.combine(task.rows.X, c), task.problem.rho**2 * float(c.sum())
-    else:
-        return None
+def starting_point(task: Task, w: np.ndarray, b: float) -> Point:
+    """Return the point of a warm start from (w, b): the result of a fit that stops before its first round."""
     w, b, _ = primal_point(task, w, b)
     return Point(w, b, np.ones(task.y.size) if task.start is None else task.start)
 
