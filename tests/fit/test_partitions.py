@@ -81,9 +81,8 @@ def test_bounds_are_those_of_the_same_problem_in_memory(problem, share):
 def test_few_passes_certify_a_small_gap(loss, C):
     X, y = normal(30_000, 10, noise=2.0)
     for rows in (slice(None), np.argsort(y, kind="stable")):
-        model = MaxMarginClassifier(C=C, loss=loss, tol=1e-4, memory=1e6, random_state=0).fit(
-            X[rows], y[rows]
-        )
+        model = MaxMarginClassifier(C=C, loss=loss, tol=1e-4, memory=1e6, random_state=0)
+        model.fit(X[rows], y[rows])
         assert model.status_ == "CERTIFIED"
         assert model.n_iter_ == len(model.history_) <= 8
         assert model.history_[-1].presentations == model.n_iter_ * 30_000
@@ -111,9 +110,8 @@ def test_sparse_rows_of_many_columns_are_certified(loss, classes, C, tmp_path):
         assert {report.stage for report in found.history_} == {LOOPS}
         passes.append(found.n_iter_)
         assert bracket(found, MaxMarginClassifier(**parameters).fit(X, y, weights))
-        assert (
-            max(part.gap for part in verify(found, X[rows], y[rows], weights[rows]).certificates) <= 1.01e-4
-        )
+        proved = verify(found, X[rows], y[rows], weights[rows])
+        assert max(part.gap for part in proved.certificates) <= 1.01e-4
     assert max(passes) < 100
     assert passes[1] <= 2 * passes[0]
     assert not list(tmp_path.iterdir())

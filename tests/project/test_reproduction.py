@@ -60,6 +60,7 @@ def test_margins_on_ionosphere_equal_those_of_the_pumma_paper(data_folder: Path)
     assert f"{100 * pumma.run(AggressiveROMMA(delta=0.01, shuffle=False), X, y, R):.2f}" == "10.50"
 
 
+@pytest.mark.slow
 def test_updates_of_pumma_are_invariant_under_translation() -> None:
     own, romma = pumma.LINES[:2]
     assert pumma.shifted(own, 0.0) == pumma.shifted(own, 4.0)
