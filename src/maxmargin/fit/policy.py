@@ -99,9 +99,8 @@ def stages(task: Task, tol: float) -> Iterator[Stage]:
         Stage(algorithm, reason, tol, n * passes, verdict_after=verdict_after)
         for algorithm, passes, reason in solvers
     ]
-    if (
-        exact is not None and solvers[0][0].convergent
-    ):  # if it ends within three rounds, it spares the exact stage
+    # if the algorithm ends within three rounds, it spares the exact stage
+    if exact is not None and solvers[0][0].convergent:
         yield replace(planned[0], enough=goal, max_row_visits=visits, min_rounds=3)
         yield exact
     yield from planned

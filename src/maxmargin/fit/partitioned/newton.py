@@ -93,7 +93,7 @@ class Settings:
     reach_share: float = 1.2
     # Part of the gathered rows' share of memory that the sample keeps after the start.
     sample_share: float = 1.0 / 3.0
-    # A problem has stalled if `max_idle` passes have not reduced its gap to `idle_share` of what it was.
+    # A problem has stalled if MAX_IDLE passes have not reduced its gap to `idle_share` of what it was.
     idle_share: float = 0.5
 
 
