@@ -29,11 +29,11 @@ LIMITS = {
     "import circles": 0,
     "public names": 36,  # 28
     "modules loaded with MaxMarginClassifier": 21,
-    "code lines of tests": 13_182,  # 10,500
+    "code lines of tests": 13_181,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_380,  # 1,200
     "files of tools": 1,
-    "words of documentation": 28_338,  # 24,000
+    "words of documentation": 27_777,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,
