@@ -19,7 +19,7 @@ from ..problem.problem import Problem
 from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Point, Reached
 from ..solvers.polish import polished
-from ..solvers.rows import CentredRows, centred_rows
+from ..solvers.rows import CentredRows
 from ..solvers.semismooth import semismooth_points
 from .best import primal_point
 
@@ -67,7 +67,7 @@ def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
     """
     task, stop = fit.task, fit.stopping.deadline.interrupted
     problem, patterns, y, weights = task.problem, task.rows, task.y, task.weights
-    rows = patterns.shared(("centred rows", problem), lambda: centred_rows(problem, patterns.X))
+    rows = patterns.shared(("centred rows", problem), lambda: CentredRows(problem, patterns.X))
     # the gap that is rounding: a point that meets the optimality conditions is the optimum at this gap
     rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * fit.stopping.tol)
     solve = _hard_points if problem.hard else partial(semismooth_points, tol=goal)
@@ -91,7 +91,10 @@ def solve_factored(fit: KernelFit) -> Iterator[None]:
     """Take the points of Newton's method on a factor of the kernel matrix, if its rank is small."""
     task, Z, stop = fit.task, fit.task.rows.factor, fit.stopping.deadline.interrupted
     if Z is not None and fit.best.gap > 0.0:
-        for point in semismooth_points(task.problem, Z, task.y, task.weights, stop, 0.5 * fit.stopping.tol):
+        rows = CentredRows(task.problem, Z)
+        for point in semismooth_points(
+            task.problem, rows, task.y, task.weights, stop, 0.5 * fit.stopping.tol
+        ):
             fit.best.evaluate(point.alpha, Z @ (Z.T @ (point.alpha * task.y)))
             yield
 

@@ -38,10 +38,9 @@ class CentredRows:
         Columns are centred only with a free intercept, which absorbs the shift; centred columns have smaller rounding
         errors. The constant of a free intercept is one in any unit.
     X : ndarray or CSR matrix of shape (n, d)
+        Wide rows are replaced by their coordinates.
     like : CentredRows, default=None
         Rows whose mean and unit are used in place of those of X.
-    wide : WideRows, default=None
-        The rows of which X are the coordinates.
 
     Attributes
     ----------
@@ -61,11 +60,18 @@ class CentredRows:
         The rows b_i of small dense data.
     """
 
-    def __init__(
-        self, problem: Problem, X: Any, like: CentredRows | None = None, wide: WideRows | None = None
-    ) -> None:
-        self.X, (self.n, self.d), self.problem = X, X.shape, problem
-        self._wide = wide
+    def __init__(self, problem: Problem, X: Any, like: CentredRows | None = None) -> None:
+        self.n, self.d = X.shape
+        if sp.issparse(X) and self.n * self.d <= MAX_COPY and may_be_dense(X):
+            X = X.toarray()
+        self._wide: WideRows | None = None
+        if self.n <= 1000 and self.d > max(
+            self.n, 100
+        ):  # up to 100 columns, systems in the columns are no slower
+            self._wide = WideRows(problem, X)
+            problem, X = self._wide.problem, self._wide.coordinates
+            self.d = X.shape[1]
+        self.X, self.problem = X, problem
         self._subset: tuple[slice, CentredRows] | None = None
         self._all: tuple[np.ndarray, np.ndarray] | None = None
         self.constant = 1.0 if problem.free else problem.rho
@@ -127,19 +133,14 @@ class CentredRows:
 
         There are weights of all rows.
         """
-        if rows.size < self.n:
-            return self._products(weights, rows)
-        kept = self._all
-        if kept is None or not np.array_equal(kept[0], weights):
-            self._all = kept = weights, self._products(weights, rows)
-        return kept[1]
-
-    def _products(self, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        kept = self._all if rows.size == self.n else None
+        if kept is not None and np.array_equal(kept[0], weights):
+            return kept[1]
         if self.copy is not None:
             part = self.copy.take(rows, axis=0)
             part *= np.sqrt(weights.take(rows))[:, None]
-            return part.T @ part
-        if sp.issparse(self.X):
+            found = part.T @ part
+        elif sp.issparse(self.X):
             found = self._sparse_products(weights[rows], rows)
         else:
             found, root = np.zeros((self.size, self.size)), np.sqrt(weights[rows])
@@ -149,8 +150,11 @@ class CentredRows:
                 np.subtract(self.X[rows[some]], self.mean, out=part[:, : self.d])
                 part *= root[some, None]
                 found += part.T @ part
-        found /= self.units
-        found /= self.units[:, None]
+        if self.copy is None:
+            found /= self.units
+            found /= self.units[:, None]
+        if rows.size == self.n:
+            self._all = weights, found
         return found
 
     def column_squares(self, weights: np.ndarray) -> np.ndarray:
@@ -192,19 +196,6 @@ class CentredRows:
         if self._wide is not None:
             w, b = self._wide.reduced(w, b)
         return np.append(w, (b + self.mean @ w) / (self.constant or 1.0))[: self.size] * self.units
-
-
-def centred_rows(problem: Problem, X: Any) -> CentredRows:
-    """Return the centred rows of a problem, or of the coordinates of wide rows; X may be centred rows already."""
-    if isinstance(X, CentredRows):
-        return X
-    n, d = X.shape
-    if sp.issparse(X) and n * d <= MAX_COPY and may_be_dense(X):
-        X = X.toarray()
-    if n <= 1000 and d > max(n, 100):  # up to 100 columns, systems in the columns are no slower
-        wide = WideRows(problem, X)
-        return CentredRows(wide.problem, wide.coordinates, wide=wide)
-    return CentredRows(problem, X)
 
 
 class UnitRows(NamedTuple):

@@ -37,7 +37,7 @@ from ..problem.problem import Problem
 from .iterate import Reached
 from .linear_systems import TINY, factor
 from .polish import polished
-from .rows import LONG, CentredRows, centred_rows
+from .rows import LONG, CentredRows
 
 MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
 # Rows from which the problem of every SAMPLE_EVERY-th row is solved first, to the gap SAMPLE_GAP, if there are ten of
@@ -53,7 +53,7 @@ Stop = Callable[[], bool]
 
 def semismooth_points(
     problem: Problem,
-    X: Any,
+    rows: CentredRows,
     y: np.ndarray,
     weights: np.ndarray,
     stop: Stop = lambda: False,
@@ -65,7 +65,7 @@ def semismooth_points(
     Parameters
     ----------
     problem : Problem
-    X : ndarray or CSR matrix of shape (n, d), or CentredRows of it
+    rows : CentredRows
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,), positive
         Sample weights.
@@ -77,22 +77,23 @@ def semismooth_points(
     start : (ndarray of shape (d,), float), default=None
         (w, b) of a warm start.
     """
-    rows = centred_rows(problem, X)
     hinge, n, size = problem.loss == "hinge", y.size, rows.size
     costs = (problem.caps(weights) if hinge else problem.curvatures(weights)) * rows.unit**2
     costs = np.minimum(np.maximum(costs, TINY), 1.0 / TINY)
     state = _State(rows, y, costs, 1.0 if hinge else np.inf, stop)
     # small problems are solved to the optimum, with a few more steps: a gap of 1e-11 is rounding there
     exact = rows.copy is not None and n <= 2000 and n * size**2 <= 2e8
-    yield from (_hinge_points if hinge else _squared_points)(state, 1e-11 if exact else tol, start)
+    tol = 1e-11 if exact else tol
+    for gap in (_hinge_gaps if hinge else _squared_gaps)(state, tol, start):
+        yield Reached(*rows.primal(state.z), state.alpha / rows.unit**2, gap, tol > 0.0 and gap <= tol)
     better = polished(rows, y, costs, state.alpha, state.z, stop) if hinge and exact else None
     if better is not None:  # asked for where the last point is not as exact as required
         z, alpha = better
         yield Reached(*rows.primal(z), alpha / rows.unit**2, 0.0, True)
 
 
-def _squared_points(state: _State, tol: float, start: tuple[np.ndarray, float] | None) -> Iterator[Reached]:
-    """Yield the iterates of Newton's method for the squared hinge."""
+def _squared_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | None) -> Iterator[float]:
+    """Take steps of Newton's method for the squared hinge; yield the gap where the iterate is a point to report."""
     if start is not None:
         state.go_to(state.rows.coordinates(*start))
     if start is None or not state.gap <= 0.5:
@@ -104,7 +105,7 @@ def _squared_points(state: _State, tol: float, start: tuple[np.ndarray, float] |
         end = state.ended or state.gap == 0.0 or steps >= MAX_STEPS or state.stop()
         gap = state.gap_of_bounds()
         if end or gap <= tol:
-            yield state.point(gap, tol)
+            yield gap
         if end:
             return
         goal = min(REPORT_SHARE * state.gap, goal)
@@ -116,8 +117,8 @@ def _find_start(state: _State) -> None:
     Stages are taken where 8 steps do not reach a gap of 1/2, since C is large and the classes are far apart. Each
     starts from the solution of the last one (continuation in C), and the factor of C is squared after an easy one.
     """
-    sample = state.sample()
-    if sample is not None:
+    if state.many:
+        sample = state.sample()
         _find_start(sample)
         sample.minimise(SAMPLE_GAP, MAX_STEPS)
         state.go_to(sample.z)
@@ -136,39 +137,46 @@ def _find_start(state: _State) -> None:
     state.go_to(z)
 
 
-def _hinge_points(state: _State, tol: float, start: tuple[np.ndarray, float] | None) -> Iterator[Reached]:
-    """Yield the iterates of the proximal-point method for the hinge.
+def _hinge_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | None) -> Iterator[float]:
+    """Take steps of the proximal-point method for the hinge; yield the gap where the iterate is a point to report.
 
-    sigma grows fast while more rows are active than at the optimum, and once the active set is that of the optimum. A
-    problem is solved until the gradient is a tenth of its first one. Three problems in a row that do not reduce the gap
+    A problem is solved until the gradient is a tenth of its first one. sigma grows fast while more rows are active than
+    at the optimum, and once the active set is that of the optimum. Three problems in a row that do not reduce the gap
     end the iteration.
     """
     _find_hinge_start(state, start)
-    size, steps, idle, least, best = state.z.size, 0, 0, np.inf, (state.z, state.share)
+    size, steps, idle, least, best = state.z.size, 0, 0, np.inf, None
     max_sigma = 1e5 * max(1.0, 1.0 / float(state.costs.sum()))
     report = tol if tol else -1.0
-    frozen = False
+    frozen = end = False
     while True:
-        taken = state.solve_problem(report, frozen, MAX_STEPS - steps)
-        steps += max(taken, 1)
-        gap = state.gap
-        end = state.failed or steps >= MAX_STEPS or state.stop()
-        if not end and gap <= report:
-            yield state.point(gap, tol)
-            report = REPORT_SHARE * gap
-            if not state.solved:
-                frozen = None
-                continue
-        state.prox, idle = state.share, idle + 1
-        if gap < least:
-            idle, least, best = 0, gap, (state.z, state.share)
-        if end or gap <= 1e-14 or (least <= 1e-9 and idle >= 3):
-            if least < gap:  # rounding has prevented progress
-                (state.z, state.share), gap = best, least
-            yield state.point(gap, tol)
+        # The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares,
+        # and the rows would become active again one by one: a step with unclipped shares comes first.
+        state.evaluate(frozen=frozen)
+        if frozen and not state.step():
+            state.evaluate()
+        first, taken = float(state.gradient @ state.gradient), 0
+        while True:
+            if state.gap <= report:
+                yield state.gap
+                report = REPORT_SHARE * state.gap
+            end = steps + taken >= MAX_STEPS or state.stop()
+            square = float(state.gradient @ state.gradient)
+            if end or square <= max(0.01 * first, (1e-14 * state.total) ** 2):
+                break
+            end = not state.step()
+            if end:
+                break
+            taken += 1
+        steps, idle = steps + max(taken, 1), idle + 1
+        if best is None or state.gap < least:
+            idle, least, best = 0, state.gap, (state.z, state.alpha)
+        if end or state.gap <= 1e-14 or (least <= 1e-9 and idle >= 3):
+            state.z, state.alpha = best  # rounding may have prevented progress
+            yield least
             return
         growth, limit = 2.0, max_sigma
-        if gap <= 1e-5 and state.unchanged:  # the active set is likely that of the optimum
+        if state.gap <= 1e-5 and state.unchanged:  # the active set is likely that of the optimum
             growth, limit = 30.0, 1e4 * max_sigma
         else:
             if state.count > 4 * size or taken <= 2:
@@ -176,18 +184,18 @@ def _hinge_points(state: _State, tol: float, start: tuple[np.ndarray, float] | N
             if state.count == state.y.size:  # no share is clipped yet: f is quadratic
                 growth *= 7.0
             growth = growth if taken <= 4 else growth**0.5
-        state.sigma = max(state.sigma, min(growth * state.sigma, limit))
-        if gap <= 1e-5:
+        state.prox, state.sigma = state.share, max(state.sigma, min(growth * state.sigma, limit))
+        if state.gap <= 1e-5:
             state.set_slack()
         frozen = state.count != state.y.size
 
 
 def _find_hinge_start(state: _State, start: tuple[np.ndarray, float] | None) -> None:
     """Begin at a warm start, at the solution of a sample, or at w = 0 with balanced shares."""
-    sample = state.sample() if start is None else None
-    if sample is not None:
-        for found in _hinge_points(sample, SAMPLE_GAP, None):
-            if found.near:
+    if start is None and state.many:
+        sample = state.sample()
+        for gap in _hinge_gaps(sample, SAMPLE_GAP, None):
+            if gap <= SAMPLE_GAP:
                 break
         start = sample.rows.primal(sample.z)
     if start is not None:
@@ -197,17 +205,17 @@ def _find_hinge_start(state: _State, start: tuple[np.ndarray, float] | None) -> 
         # the number of active rows: with fewer a problem takes more steps, with more there are more problems
         most = min(sizes.size // 5, 128 * state.z.size)
         width = float(np.partition(sizes, most)[most]) or 1.0
-        state.go_to(state.z, np.full(sizes.size, 0.5) * state.scale, 0.5 / width)
+        state.prox, state.sigma = np.full(sizes.size, 0.5) * state.scale, 0.5 / width
         return
     y, costs = state.y, state.costs
     total, signed = float(costs.sum()), float(costs @ y)
-    sigma = min(0.25, 1e4 / total)
-    share = np.full(y.size, 2.0 * sigma) * state.scale
+    state.sigma = min(0.25, 1e4 / total)
+    state.prox = np.full(y.size, 2.0 * state.sigma) * state.scale
     # the heavier class gets smaller shares, with sum y_i c_i share_i = 0
     if state.free and abs(signed) < total:
         ratio = (total - signed) / (total + signed)
-        share *= np.where(y > 0.0, min(1.0, ratio), min(1.0, 1.0 / ratio))
-    state.go_to(np.zeros(state.rows.size), share, sigma)
+        state.prox *= np.where(y > 0.0, min(1.0, ratio), min(1.0, 1.0 / ratio))
+    state.slack = np.ones(y.size)
 
 
 class _State:
@@ -232,25 +240,26 @@ class _State:
 
     def __init__(self, rows: CentredRows, y: np.ndarray, costs: np.ndarray, upper: float, stop: Stop) -> None:
         self.rows, self.y, self.costs, self.upper, self.stop = rows, y, costs, upper, stop
-        self.signed_costs = y * costs
         self.free, self.regular, self.scale = rows.problem.free, rows.regular, np.float64(1.0)
         if upper < np.inf and rows.copy is not None:
             self.scale = LONG / np.maximum(row_squares(rows.copy) ** 0.5, LONG)
-        self.hessian = _Hessian(rows, costs * self.scale)
-        self.active = np.zeros(y.size, bool)
-        self.unchanged, self.ended, self.failed = 0, False, False
+        self.many = y.size >= max(MIN_SAMPLE_ROWS, 160 * rows.size)
+        self.z, self.sigma = np.zeros(rows.size), 1.0
+        self.prox: np.ndarray | float = 0.0
+        self.active = self._counted = np.zeros(y.size, bool)
+        self._matrix = self._largest = np.zeros(0)
+        self._scaled_costs = costs * self.scale
+        self.unchanged, self.ended = 0, False
 
-    def sample(self) -> _State | None:
-        """Return the problem of a part of the rows, with the mean and the unit of all; None for few rows."""
-        if self.y.size < max(MIN_SAMPLE_ROWS, 160 * self.rows.size):
-            return None
+    def sample(self) -> _State:
+        """Return the problem of a part of many rows, with the mean and the unit of all."""
         every = slice(None, None, SAMPLE_EVERY)
         rows, y = self.rows.subset(every), np.ascontiguousarray(self.y[every])
         return _State(rows, y, SAMPLE_EVERY * self.costs[every], self.upper, self.stop)
 
-    def go_to(self, z: np.ndarray, prox: np.ndarray | float = 0.0, sigma: float = 1.0) -> None:
-        """Begin an iteration at z."""
-        self.z, self.prox, self.sigma, self.ended, self.failed = z, prox, sigma, False, False
+    def go_to(self, z: np.ndarray, sigma: float = 1.0) -> None:
+        """Begin an iteration for the squared hinge at z."""
+        self.z, self.sigma, self.ended = z, sigma, False
         self.set_slack()
         self.evaluate()
 
@@ -260,62 +269,42 @@ class _State:
         slack *= self.y
         self.slack = np.subtract(1.0, slack, out=slack)
 
-    def evaluate(self, frozen: bool = False) -> None:
-        """Compute dual variables, gradient and gap from z and its slacks.
+    def evaluate(self, share: np.ndarray | None = None, frozen: bool = False) -> None:
+        """Compute dual variables, gradient and gap from shares before they are clipped, by default those of the slacks.
 
         Where `frozen` is true the active set is kept: its shares are not clipped, and the others stay.
+
+        The gap is relative to the dual objective. Squared hinge: primal - dual at alpha is g'Rg / 2, computed as such,
+        without cancellation. It is divided by the dual objective of the best multiple of alpha. With a free intercept
+        v[-1] = sum y_i alpha_i must be 0; scaling one class down costs about |v[-1]| under the hinge, and its square is
+        added under the squared hinge.
         """
+        if share is None:
+            self.rate = self.sigma * self.scale  # the proximal parameter of each row
+            share = self.prox + self.rate * (np.where(self.active, self.slack, 0.0) if frozen else self.slack)
+        active = self.active
+        if not frozen:
+            active, share = (share > 0.0) & (share <= self.upper), share.clip(0.0, self.upper)
+        self.share, self.alpha = share, self.costs * share
+        v = self.v = self.rows.combine(self.y * self.alpha)
+        g = self.gradient = self.regular * self.z - v
         if frozen:
-            self._set_share(self.prox + self.rate * np.where(self.active, self.slack, 0.0), None)
-        else:
-            self._set_share(*self._clip(self.prox + self.rate * self.slack))
-
-    def _set_share(self, share: np.ndarray, active: np.ndarray | None) -> None:
-        """Set shares, dual variables and gradient, and with active rows the gap."""
-        self.share, self.v = share, self.rows.combine(self.signed_costs * share)
-        self.gradient = self.regular * self.z - self.v
-        if active is not None:
-            self.unchanged = 0 if np.count_nonzero(active != self.active) else self.unchanged + 1
-            self.active, self.count, self.total = active, np.count_nonzero(active), float(self.costs @ share)
-            self.gap = self._gap()
-
-    @property
-    def rate(self) -> np.ndarray | float:
-        """The proximal parameter sigma_i of each row."""
-        return self.sigma * self.scale
-
-    @property
-    def alpha(self) -> np.ndarray:
-        """The dual variables."""
-        return self.costs * self.share
-
-    def _clip(self, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the shares clipped to their bounds, and the active rows."""
-        clipped = share.clip(0.0, self.upper)
-        active = clipped == share
-        active &= clipped > 0.0
-        return clipped, active
-
-    def _gap(self) -> float:
-        """Return the gap relative to the dual objective.
-
-        Squared hinge: primal - dual at alpha is g'Rg / 2, computed as such, without cancellation. It is divided by the
-        dual objective of the best multiple of alpha. With a free intercept v[-1] = sum y_i alpha_i must be 0; scaling
-        one class down costs about |v[-1]| under the hinge, and its square is added under the squared hinge.
-        """
-        g, v, total, uneven = self.gradient, self.v, self.total, abs(float(self.v[-1])) if self.free else 0.0
-        square = float((self.regular * v) @ v)
+            return
+        self.unchanged = 0 if np.count_nonzero(active != self.active) else self.unchanged + 1
+        self.active, self.count, self.total = active, np.count_nonzero(active), float(self.costs @ share)
+        uneven, square, self.gap = (
+            abs(float(v[-1])) if self.free else 0.0,
+            float((self.regular * v) @ v),
+            np.inf,
+        )
         if self.upper < np.inf:
-            dual = total - 0.5 * square
-            if not dual > 0.0:
-                return np.inf
-            losses = float(self.costs @ np.maximum(self.slack, 0.0))
-            primal = 0.5 * float((self.regular * self.z) @ self.z) + losses
-            return (abs(primal - dual) + uneven) / dual
-        curvature = square + float(self.alpha @ self.share) / self.sigma
-        if not (curvature > 0.0 and total > 0.0):
-            return np.inf
-        return float((self.regular * g) @ g) * curvature / total**2 + (uneven / total) ** 2
+            dual = self.total - 0.5 * square
+            if dual > 0.0:
+                losses = float(self.costs @ np.maximum(self.slack, 0.0))
+                primal = 0.5 * float((self.regular * self.z) @ self.z) + losses
+                self.gap = (abs(primal - dual) + uneven) / dual
+        elif self.total > 0.0 and (curvature := square + float(self.alpha @ share) / self.sigma) > 0.0:
+            self.gap = float((self.regular * g) @ g) * curvature / self.total**2 + (uneven / self.total) ** 2
 
     def gap_of_bounds(self) -> float:
         """Return the gap of the objective at z and of balanced dual variables, which a certificate has.
@@ -327,11 +316,6 @@ class _State:
         dual -= abs(float(v[-1])) * (1.0 + abs(float(self.z[-1]))) if self.free else 0.0
         primal = 0.5 * (float((self.regular * self.z) @ self.z) + square)
         return max((primal - dual) / dual, self.gap) if dual > 0.0 else np.inf
-
-    def point(self, gap: float, tol: float) -> Reached:
-        """Return the point in the problem's own units."""
-        near = tol > 0.0 and gap <= tol
-        return Reached(*self.rows.primal(self.z), self.alpha / self.rows.unit**2, gap, near)
 
     def minimise(self, goal: float, max_steps: int) -> int:
         """Take steps for the squared hinge to the gap `goal`, or until rounding ends them; return their number."""
@@ -350,57 +334,52 @@ class _State:
             self.ended |= 0.5 * last <= self.gap < np.inf and (self.gap <= 1e-15 or self.unchanged > 2)
         return max_steps
 
-    def solve_problem(self, goal: float, frozen: bool | None, max_steps: int) -> int:
-        """Take steps on a proximal problem to the gap `goal`, or to a tenth of its first gradient; return their number.
-
-        The slacks of active rows are small but not zero. Times a larger sigma they would clip most of these shares, and
-        the rows would become active again one by one. Where `frozen` is true a step with unclipped shares comes first.
-        With None the problem goes on.
-        """
-        if frozen is not None:
-            self.evaluate(frozen)
-            if frozen and not self.step():
-                self.evaluate()
-            self._first = float(self.gradient @ self.gradient)
-        for taken in range(max_steps):
-            square = float(self.gradient @ self.gradient)
-            self.solved = square <= max(0.01 * self._first, (1e-14 * self.total) ** 2)
-            if self.solved or self.gap <= goal or self.stop():
-                return taken
-            if not self.step():
-                self.failed = True
-                return taken
-        return max_steps
-
     def step(self) -> bool:
         """Move z to the minimum of f along the Newton direction, and evaluate; return whether f decreases.
 
         The line search ends where the absolute slope is a tenth of that at its start: less takes more evaluations, and
         near the optimum steps that are not exactly 1.
         """
-        if self.rows.size > 1000:  # a factorisation would cost n d^2 + d^3
-            dz = self._conjugate_gradients()
-        else:
-            H = self.hessian.regularised(self.active, self.sigma)
-            if self.free and not self.count:  # R and M are 0 in the intercept
-                H[-1, -1] += 1e-2 * self.sigma * float(self.costs.sum())
-            _, dz, failed = _linalg.lapack.dposv(H.T, -self.gradient, lower=1)  # in LAPACK's order
-            solve = factor(H) if failed else None  # with a ridge, where rounding has made H indefinite
-            if failed:
-                dz = -self.gradient / np.maximum(np.diag(H), TINY) if solve is None else -solve(self.gradient)
+        # beyond 1,000 columns a factorisation would cost n d^2 + d^3
+        dz = self._conjugate_gradients() if self.rows.size > 1000 else self._newton_direction()
         slope = float(self.gradient @ dz)
         if not slope < 0.0:
             return False
         change = self.rows.scores(dz)
         change *= self.y
-        t, share, active = self._line_minimum(dz, change, -0.1 * slope)
+        t, share = self._line_minimum(dz, change, -0.1 * slope)
         if not t > 0.0:
             return False
         self.z = self.z + t * dz
         change *= t
         self.slack = self.slack - change
-        self._set_share(share, active)
+        self.evaluate(share)
         return True
+
+    def _newton_direction(self) -> np.ndarray:
+        """Return dz with H dz = -g; M is updated as rows enter and leave the active set."""
+        changed, count, costs = self.active != self._counted, self.count, self._scaled_costs
+        moved = np.count_nonzero(changed)
+        few = count * self.rows.size**2 <= 100_000  # multiplications, which take no longer than an update
+        fresh = not self._matrix.size or moved > 0.5 * count or (moved > 0 and few)
+        if moved and not fresh:
+            self._matrix = self._matrix + self.rows.products(costs, (changed & self.active).nonzero()[0])
+            self._largest = np.maximum(self._largest, self._matrix.diagonal())
+            self._matrix = self._matrix - self.rows.products(costs, (changed & self._counted).nonzero()[0])
+            fresh = not (self._matrix.diagonal() >= 1e-3 * self._largest).all()
+        if fresh:  # many rows changed, or the subtraction has cancelled three digits of the diagonal
+            self._matrix = self.rows.products(costs, self.active.nonzero()[0])
+            self._largest = self._matrix.diagonal()
+        self._counted = self.active
+        H = self.sigma * self._matrix
+        H.flat[:: H.shape[0] + 1] += self.regular
+        if self.free and not count:  # R and M are 0 in the intercept
+            H[-1, -1] += 1e-2 * self.sigma * float(self.costs.sum())
+        _, dz, failed = _linalg.lapack.dposv(H.T, -self.gradient, lower=1)  # in LAPACK's order
+        if not failed:
+            return dz
+        solve = factor(H)  # with a ridge, where rounding has made H indefinite
+        return -self.gradient / np.maximum(np.diag(H), TINY) if solve is None else -solve(self.gradient)
 
     def _conjugate_gradients(self) -> np.ndarray:
         """Return dz with |H dz + g| <= residual |g| by conjugate gradients, preconditioned with the diagonal of H.
@@ -424,8 +403,8 @@ class _State:
             direction = scaled + square / before * direction
         return dz
 
-    def _line_minimum(self, dz: np.ndarray, change: np.ndarray, tolerance: float) -> tuple[float, Any, Any]:
-        """Return the t > 0 that minimises f(z + t dz), where slacks are s_i - t change_i, shares and active rows there.
+    def _line_minimum(self, dz: np.ndarray, change: np.ndarray, tolerance: float) -> tuple[float, np.ndarray]:
+        """Return the t > 0 that minimises f(z + t dz), where slacks are s_i - t change_i, and the unclipped shares.
 
         Newton's method from t = 1 on the derivative, which is piecewise linear and increasing; bisection (a tenth where
         the lower end is 0) replaces a step that leaves the bracket. It ends at an absolute derivative of at most
@@ -433,15 +412,16 @@ class _State:
         """
         scaled = self.regular * dz
         linear, quadratic = float(scaled @ self.z), float(scaled @ dz)
-        low, high, t, new, clipped, inside = 0.0, np.inf, 0.0, 1.0, self.share, self.active
-        rate, base, weighted = self.rate * change, self.prox + self.rate * self.slack, self.costs * change
+        low, high, t, new = 0.0, np.inf, 0.0, 1.0
+        rate, share, weighted = self.rate * change, self.prox + self.rate * self.slack, self.costs * change
+        base = share
         for _ in range(20):
             t = new
-            clipped, inside = self._clip(base - t * rate)
-            first = linear + quadratic * t - float(weighted @ clipped)
+            share = base - t * rate
+            first = linear + quadratic * t - float(weighted @ share.clip(0.0, self.upper))
             if abs(first) <= tolerance:
                 break
-            active = inside.nonzero()[0]
+            active = ((share > 0.0) & (share <= self.upper)).nonzero()[0]
             second = quadratic + float(weighted[active] @ rate[active])
             low, high = (t, high) if first < 0.0 else (low, t)
             new = t - first / second if second > 0.0 else np.inf
@@ -449,32 +429,4 @@ class _State:
                 new = (0.5 * (low + high) if low else 0.1 * high) if high < np.inf else 2.0 * t
             if not (abs(new) < np.inf and new != t):
                 break
-        return t, clipped, inside
-
-
-class _Hessian:
-    """The matrix M = sum_A c_i b_i b_i' over the active set A, updated as rows enter and leave."""
-
-    def __init__(self, rows: CentredRows, costs: np.ndarray) -> None:
-        self.rows, self.costs, self._active = rows, costs, np.zeros(costs.size, bool)
-        self._matrix = self._largest = np.zeros(0)
-
-    def regularised(self, active: np.ndarray, sigma: float) -> np.ndarray:
-        """Return R + sigma M for these active rows."""
-        changed, count = active != self._active, np.count_nonzero(active)
-        moved = np.count_nonzero(changed)
-        few = count * self.rows.size**2 <= 100_000  # multiplications, which take no longer than an update
-        fresh = not self._matrix.size or moved > 0.5 * count or (moved > 0 and few)
-        if moved and not fresh:
-            self._matrix = self._matrix + self.rows.products(self.costs, (changed & active).nonzero()[0])
-            self._largest = np.maximum(self._largest, self._matrix.diagonal())
-            left = (changed & self._active).nonzero()[0]
-            self._matrix = self._matrix - self.rows.products(self.costs, left)
-            fresh = not (self._matrix.diagonal() >= 1e-3 * self._largest).all()
-        if fresh:  # many rows changed, or the subtraction has cancelled three digits of the diagonal
-            self._matrix = self.rows.products(self.costs, active.nonzero()[0])
-            self._largest = self._matrix.diagonal()
-        self._active = active
-        H = sigma * self._matrix
-        H.flat[:: H.shape[0] + 1] += self.rows.regular
-        return H
+        return t, share
