@@ -1,15 +1,22 @@
-"""Records of certificates: bounds, the dual variables that prove one of them, and the fingerprint of the data."""
+"""Records of certificates: bounds, the dual variables that prove one of them, the data and their fingerprint."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
+from ..numerics.sparse_columns import Columns, without_empty_columns
+from ..numerics.sums import Plain, row_norms
 from ..problem.problem import Problem, proves_nothing
+
+if TYPE_CHECKING:
+    from .row_pass import Bounds
 
 # Accepted difference of checksums of the same data, as a fraction of the sum of absolute values. Sums of up to 1e8
 # terms, added in another order, differ by less, and up to 1e10 rows a changed entry of the size of the others makes a
@@ -87,6 +94,83 @@ class Fingerprint:
         tolerance = CHECKSUM_TOLERANCE * max(self.scale, other.scale)
         same = abs(self.checksum - other.checksum) <= tolerance < math.inf
         return None if same else "sizes agree, values, labels, weights or row order do not"
+
+
+def row_projections(
+    X: Any, weights: np.ndarray, numbers: np.ndarray, positions: np.ndarray, shift: np.ndarray | None = None
+) -> np.ndarray:
+    """Return (1 + sum_j x_ij (1 + sin(j) / 2)) (1 + s_i) times a factor for the position of each row, shape (n,).
+
+    `numbers` are the j of the columns in the whole data set, counted from 1; `shift` is what the door has subtracted.
+    The factor is a multiplicative hash of the position, between 1/2 and 1: 2654435769 is 2^32 / golden ratio (Knuth),
+    and the upper 20 bits are used.
+    """
+    factors = 1.0 + 0.5 * np.sin(numbers)
+    hashes = (positions.astype(np.uint32) * np.uint32(2654435769)) >> np.uint32(12)
+    found = Plain.scores(X, factors, 1.0 if shift is None else 1.0 + float(shift @ factors))
+    found *= 0.5 + hashes * 2.0**-21
+    found *= 1.0 + weights
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows, labels and sample weights of a binary problem.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    weights : ndarray of shape (n,)
+        Sample weights; rows of weight 0 take no part.
+    columns : Columns, default=None
+        The columns of the data set that X consists of; None where X has all of them.
+    shift : ndarray of shape (d,), default=None
+        What the door has subtracted from every row of the data set (`data.door`); None for nothing.
+    lengths : ndarray of shape (n,), default=None
+        2-norms |x_i|, if they are known.
+    """
+
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+    columns: Columns | None = None
+    shift: np.ndarray | None = None
+    lengths: np.ndarray | None = None
+
+    @cached_property
+    def norms(self) -> np.ndarray:
+        """2-norms |x_i|, of shape (n,)."""
+        return row_norms(self.X) if self.lengths is None else self.lengths
+
+    @property
+    def width(self) -> int:
+        """The largest number of terms of a score w.x_i: stored entries of a sparse row, else columns."""
+        return int(np.diff(self.X.indptr).max(initial=0)) if sp.issparse(self.X) else self.X.shape[1]
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """The sum of projection_i (3 + y_i), the sum of its absolute values, and the sizes of the data."""
+        X, columns = without_empty_columns(self.X) if self.columns is None else (self.X, self.columns)
+        # places are the numbers of the columns of X in the whole data set; None where X has all of them
+        numbers = np.arange(1.0, X.shape[1] + 1.0) if columns.places is None else columns.places + 1.0
+        found = row_projections(X, self.weights, numbers, np.arange(self.y.size), self.shift)
+        signs, positives = 3.0 + self.y, int(np.count_nonzero(self.y > 0))
+        sums = float(found @ signs), float(np.abs(found) @ signs)
+        return Fingerprint(self.y.size, columns.count, positives, *sums)
+
+    def certificate(
+        self, problem: Problem, alpha: np.ndarray, found: Bounds, kernel: Kernel | None = None
+    ) -> Certificate:
+        """Return the certificate of the bounds `found`, one of which the dual variables alpha, of shape (n,), prove.
+
+        `kernel` is that of the model; None for the linear kernel.
+        """
+        support = (alpha > 0.0).nonzero()[0]
+        # Python floats, which raise no warning where the quotient of the gap overflows
+        lower, upper = float(found.lower), float(found.upper)
+        kernel = Linear() if kernel is None else kernel
+        return Certificate(problem, lower, upper, support, alpha[support], self.fingerprint, kernel)
 
 
 @dataclass(frozen=True, eq=False)

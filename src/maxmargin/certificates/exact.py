@@ -11,13 +11,15 @@ import sys
 from collections.abc import Iterator, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..numerics.rational import row_entries
 from ..problem.problem import Problem
-from .sample import Sample
+
+if TYPE_CHECKING:
+    from .certificate import Sample
 
 BITS = 1074  # the smallest float64 number is 2^-1074
 # Denominator of alpha_i^2 / (4 C s_i), rounded up: its rounding is below that of any float64 bound.

@@ -36,25 +36,20 @@ one are excepted.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.sums import EPS, TINY, Plain, exact_products, exact_total, norm, powers_error
-from ..problem.problem import Problem, best_multiple
+from ..numerics.sums import EPS, TINY, Plain, exact_products, exact_total, norm, row_blocks
+from ..problem.problem import Problem
 
 if TYPE_CHECKING:
-    from .certificate import Certificate, ImpliedDual
-    from .sample import Sample
+    from .certificate import Certificate, ImpliedDual, Sample
 
 # Rounding error of a primal bound, as a fraction of it, above which the error of each score is bounded by its own terms
 NEGLIGIBLE_ERROR = 1e-9
-# Entries of a block of dense rows in memory: a block of 2 MB is still in the cache when its rows are combined.
-BLOCK_ENTRIES = 1 << 18
 
 
 class Bounds(NamedTuple):
@@ -195,10 +190,7 @@ def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tup
     v = np.append(v, constant) if problem.rho else v
     gains, cost, underflow = float(factors @ total), float(factors @ (factors * sums.cost)), TINY
     if scaled and not problem.hard:
-        length, room = norm(v, problem.p), sums.room
-        if problem.power == 1:  # within |v| <= 1 the gains alone count: t <= 1 / |v|
-            length, room = 0.0, min(room, 1.0 / length if length > 0.0 else np.inf)
-        t = best_multiple(gains, length * length + 2.0 * cost, room)
+        t = problem.multiple(gains, cost, norm(v, problem.p), sums.room)
         factors, v, gains, cost = t * factors, t * v, t * gains, t * t * cost
         underflow = TINY * max(t, 1.0) ** 2
     if not (gains > 0.0 and np.isfinite(gains + cost + underflow) and np.isfinite(v).all()):
@@ -241,14 +233,17 @@ def dual_side(problem: Problem, gains: float, size: float, error: float, length:
     if problem.hard:
         if not least > 0.0:
             return Side(np.inf, 0.0)
-        return _side(length.high / least * (1.0 + 4.0 * EPS), length.value / gains, np.inf)
-    if problem.power == 1:  # gains are concave, and 0 at 0: scaling down keeps at least this part of them
+        value, bound = length.value / gains, length.high / least * (1.0 + 4.0 * EPS)
+    elif problem.power == 1:  # gains are concave, and 0 at 0: scaling down keeps at least this part of them
         least -= 4.0 * EPS * size
+        value = gains / max(length.value, 1.0)
         bound = least / max(length.high, 1.0) * (1.0 - 4.0 * EPS) if least > 0.0 else least
-        return _side(bound, gains / max(length.value, 1.0), -np.inf)
-    # gains, squares and differences are at most eight roundings of size + |v|^2
-    bound = least - 0.5 * length.high * length.high - 4.0 * EPS * (size + length.high * length.high)
-    return _side(bound, gains - 0.5 * length.value * length.value, -np.inf)
+    else:  # gains, squares and differences are at most eight roundings of size + |v|^2
+        value = gains - 0.5 * length.value * length.value
+        bound = least - 0.5 * length.high * length.high - 4.0 * EPS * (size + length.high * length.high)
+    rounding = abs(bound - value)
+    # NaN, where sums have overflowed, is no bound
+    return Side(bound, rounding) if rounding < np.inf else Side(np.inf if problem.hard else -np.inf, np.inf)
 
 
 def primal_side(problem: Problem, sums: PointSums, length: Length) -> Side:
@@ -257,18 +252,13 @@ def primal_side(problem: Problem, sums: PointSums, length: Length) -> Side:
         divisor = length.high if sums.least > 0.0 else length.low
         if not (divisor > 0.0 and length.value > 0.0):
             return Side(-np.inf, 0.0)
-        bound = sums.least / divisor
-        return _side(bound - 4.0 * EPS * abs(bound) - TINY, sums.smallest / length.value, -np.inf)
-    # each loss is at most five roundings of its value, the penalty two, both additions two
-    upper = problem.penalty(length.high) + sums.worst
-    upper += Plain.error(sums.worst, sums.terms) + 4.0 * EPS * upper
-    return _side(upper, problem.penalty(length.value) + sums.losses, np.inf)
-
-
-def _side(bound: float, value: float, none: float) -> Side:
-    """Return a bound of a value as computed; `none` where sums have overflowed, as NaN is no bound."""
+        value, bound = sums.smallest / length.value, sums.least / divisor
+        bound -= 4.0 * EPS * abs(bound) + TINY
+    else:  # each loss is at most five roundings of its value, the penalty two, both additions two
+        value, bound = problem.penalty(length.value) + sums.losses, problem.penalty(length.high) + sums.worst
+        bound += Plain.error(sums.worst, sums.terms) + 4.0 * EPS * bound
     rounding = abs(bound - value)
-    return Side(bound, rounding) if math.isfinite(rounding) else Side(none, np.inf)
+    return Side(bound, rounding) if rounding < np.inf else Side(-np.inf if problem.hard else np.inf, np.inf)
 
 
 def combine_sides(problem: Problem, dual: Side, primal: Side) -> Bounds:
@@ -281,11 +271,13 @@ def norm_interval(v: np.ndarray, exponent: float, v_error: float = 0.0) -> Lengt
     """Return the norm of a vector as computed, with an interval that holds the norm of the exact vector.
 
     The exact vector differs from v, of shape (d,), by at most `v_error` in the 2-norm. |v|_p <= d^(1/p - 1/2) |v|_2 for
-    exponents p < 2, and |v|_p <= |v|_2 else.
+    exponents p < 2, and |v|_p <= |v|_2 else. Each power of a p-norm is off by a few units of the last digit, and by p
+    times the rounding of its base; the root divides relative errors by p, and so it does with the rounding of the sum.
     """
     value = norm(v, exponent)
+    of_powers = 0.0 if exponent == 2.0 or np.isinf(exponent) else (v.size / exponent + 16.0) * EPS
     in_norm = max(v.size, 1) ** max(1.0 / exponent - 0.5, 0.0)
-    error = Plain.error(value, v.size) + value * powers_error(exponent, v.size) + in_norm * v_error
+    error = Plain.error(value, v.size) + value * of_powers + in_norm * v_error
     error *= 1.0 + 4.0 * EPS
     return Length(value, max(value - error, 0.0), value + error)
 
@@ -330,7 +322,20 @@ def bounds_to(
     Sums are exact where rounding is a tenth or more of a gap above `tol`, or hides that a hard margin is positive. They
     are of the dual variables as given unless `scaled`: those of a claim prove less where they are rounded once more.
     """
-    found, factors = row_bounds(problem, sample, w, b, alpha, scaled)
+    points, duals = [], []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows, X in row_blocks(sample.X, in_cache=True):
+            y, weights, norms = sample.y[rows], sample.weights[rows], sample.norms[rows]
+            margins, errors = y * Plain.scores(X, w, b), score_errors(X, w, b, norms)
+            points.append(point_sums(problem, margins, errors, weights))
+            duals.append(dual_sums(problem, X, y, weights, alpha[rows], norms))
+        point = reduce(PointSums.merge, points)
+        primal = bound_of_point(problem, point, w, b)
+        dual, factors = bound_of_dual(problem, reduce(DualSums.merge, duals), scaled)
+        separates = not problem.hard or point.smallest > 0.0
+        if separates and not primal.rounding <= NEGLIGIBLE_ERROR * abs(primal.bound):
+            primal = _bound_by_terms(problem, sample, w, b)
+    found = combine_sides(problem, dual, primal)
     if scaled:
         alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
     hidden = problem.hard and -found.below <= found.lower <= 0.0
@@ -344,25 +349,6 @@ def bounds_to(
     return alpha, found
 
 
-def row_bounds(
-    problem: Problem, sample: Sample, w: np.ndarray, b: float, alpha: np.ndarray, scaled: bool
-) -> tuple[Bounds, np.ndarray]:
-    """Return the bounds of (w, b) and of dual variables within their caps, and the factors of `bound_of_dual`."""
-    points, duals = [], []
-    with np.errstate(over="ignore", invalid="ignore"):
-        for rows, X in _row_blocks(sample.X):
-            y, weights, norms = sample.y[rows], sample.weights[rows], sample.norms[rows]
-            points.append(_block_of_point(problem, sample, rows, X, w, b))
-            duals.append(dual_sums(problem, X, y, weights, alpha[rows], norms))
-        point = reduce(PointSums.merge, points)
-        primal = bound_of_point(problem, point, w, b)
-        dual, factors = bound_of_dual(problem, reduce(DualSums.merge, duals), scaled)
-        separates = not problem.hard or point.smallest > 0.0
-        if separates and not primal.rounding <= NEGLIGIBLE_ERROR * abs(primal.bound):
-            primal = _bound_by_terms(problem, sample, w, b)
-        return combine_sides(problem, dual, primal), factors
-
-
 def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
     """Return a lower bound of min y_i (w.x_i + b) / |w|_q of a hard margin, rounded downwards; -inf for none."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -373,27 +359,12 @@ def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -
 
 def _bound_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
     """Return the bound of (w, b), the error of each score being bounded by its own terms."""
-    blocks = _row_blocks(sample.X)
-    points = (_block_of_point(problem, sample, rows, X, w, b, by_terms=True) for rows, X in blocks)
+    points = []
+    for rows, X in row_blocks(sample.X, in_cache=True):
+        margins = sample.y[rows] * Plain.scores(X, w, b)
+        errors = score_errors(X, w, b, sample.norms[rows], by_terms=True)
+        points.append(point_sums(problem, margins, errors, sample.weights[rows]))
     return bound_of_point(problem, reduce(PointSums.merge, points), w, b)
-
-
-def _block_of_point(
-    problem: Problem, sample: Sample, rows: slice, X: Any, w: np.ndarray, b: float, by_terms: bool = False
-) -> PointSums:
-    """Return the sums of (w, b) over a block X of the rows of a sample."""
-    margins = sample.y[rows] * Plain.scores(X, w, b)
-    errors = score_errors(X, w, b, sample.norms[rows], by_terms)
-    return point_sums(problem, margins, errors, sample.weights[rows])
-
-
-def _row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield blocks of dense rows, which stay in the cache; a CSR matrix is one block."""
-    n, d = X.shape
-    step = max(n, 1) if sp.issparse(X) else max(BLOCK_ENTRIES // max(d, 1), 1)
-    for first in range(0, max(n, 1), step):
-        rows = slice(first, first + step)
-        yield rows, X if step >= n else X[rows]
 
 
 def exact_dual_side(problem: Problem, sample: Sample, alpha: np.ndarray) -> Side:

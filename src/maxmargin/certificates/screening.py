@@ -75,9 +75,8 @@ import numpy as np
 
 from ..numerics.sums import EPS, TINY, Plain, norm, row_norms
 from ..problem.problem import Problem
-from .certificate import Certificate
+from .certificate import Certificate, Sample
 from .row_pass import imbalance, moved, norm_interval
-from .sample import Sample
 
 ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
 

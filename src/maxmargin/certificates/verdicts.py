@@ -23,13 +23,12 @@ from ..numerics.columns import Dominant
 from ..numerics.inner_ball import inner_radius
 from ..numerics.rational import row_entries
 from ..numerics.sparse_columns import without_empty_columns
-from ..numerics.sums import norm, powers_error
+from ..numerics.sums import EPS, norm
 from ..problem.problem import dual_exponent
-from .certificate import Certificate, check_support, require, require_rows
+from .certificate import Certificate, Sample, check_support, require, require_rows
 from .exact import ExactNorm
 from .gram import KernelProblem, KernelSample
-from .row_pass import Side, attained_margin, exact_dual_side
-from .sample import Sample
+from .row_pass import Side, attained_margin, exact_dual_side, norm_interval
 from .training_data import data_of
 
 PRINTED_ROWS = 6  # number of rows of a proof whose numbers are printed: as many as fit on a line
@@ -439,9 +438,8 @@ def quotient_below(least: Fraction, w: tuple[Fraction, ...], q: float) -> float:
     unit = max((abs(value) for value in w), default=0)
     if not unit:  # w = 0 separates nothing
         return -np.inf
-    length = norm(np.array([float(value / unit) for value in w]), q)
-    # the last term is more than the relative rounding error of a sum of d terms and of w / unit
-    length *= 1.0 + powers_error(q, len(w)) + 1e-12 * (len(w) + 4.0)
+    rounded = np.array([float(value / unit) for value in w])
+    length = norm_interval(rounded, q, EPS * norm(rounded)).high
     # |w| = unit * length; one float below the rounded quotient is below the exact one, also where float64 ends
     bound = min(least / unit / Fraction(length), Fraction(sys.float_info.max))
     return max(float(np.nextafter(float(bound), 0.0)), 0.0) if bound > 0 else -np.inf

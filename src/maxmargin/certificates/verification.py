@@ -15,6 +15,7 @@ from ..kernels.functions import Kernel, Precomputed
 from ..numerics.progress import announce
 from ..numerics.sizes import one_thread
 from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.sums import row_norms
 from ..problem.multiclass import class_numbers, parts_of
 from .certificate import (
     BoundError,
@@ -22,6 +23,7 @@ from .certificate import (
     CertificateError,
     Certificates,
     Fingerprint,
+    Sample,
     check_support,
     require,
     require_rows,
@@ -29,7 +31,6 @@ from .certificate import (
 )
 from .gram import KernelPoint, KernelProblem, KernelSample, check_kernel, combinations
 from .row_pass import Bounds, bounds_to, combine_sides, imbalance, implied_by_points
-from .sample import Sample
 from .training_data import training_data
 from .verdicts import Inseparable, Undecided, Verdict
 
@@ -123,10 +124,11 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         X, columns = without_empty_columns(X, coef)
     with np.errstate(over="ignore", invalid="ignore"):
         shift = shift_of(parts[0][0].problem, X)
-        rows = Sample(shifted(X, shift), np.zeros(labels.size), weights, columns=columns, shift=shift)
+        X = shifted(X, shift)
+        rows = Sample(X, np.zeros(labels.size), weights, columns, shift, row_norms(X))
         for part, name, w, b in parts:
             with naming(name, model):
-                sample = rows.with_labels(np.where(labels == name, 1.0, -1.0))
+                sample = replace(rows, y=np.where(labels == name, 1.0, -1.0))
                 check_claim(part, sample.fingerprint, b)
                 # checked after the fingerprint: other data are the more likely cause
                 if columns is None:
@@ -223,7 +225,7 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     for k, part in enumerate(parts):
         with naming(classes[np.atleast_1d(scheme.labels[k])], model):
             signs, takes_part = scheme.signs(k, codes)
-            sample = rows.with_labels(signs, np.where(takes_part, weights, 0.0))
+            sample = replace(rows, y=signs, weights=np.where(takes_part, weights, 0.0))
             check_claim(part, sample.fingerprint, intercepts[k])
             tasks.append(KernelProblem(part.problem, kernel_rows, signs, sample.weights))
             w = np.zeros(labels.size)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificates.certificate import Certificate, CertificateError
-from ..certificates.sample import Sample
+from ..certificates.certificate import Certificate, CertificateError, Sample
 from ..certificates.training_data import training_data
 from ..problem.multiclass import Parts, class_numbers, named_parts, parts_of, python_label
 from .validation import validate_rows

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..certificates.certificate import Certificate, Certificates
+from ..certificates.certificate import Certificate, Certificates, Sample
 from ..certificates.gram import KernelSample
-from ..certificates.sample import Sample
 from ..certificates.screening import (
     InnerProducts,
     LeftOut,
@@ -263,10 +262,10 @@ def explained(
     scheme, codes = scheme_of(model), class_codes(model, labels)
     names = [python_label(name) for name in named_parts(scheme, model.classes_)]
     certificates, verdicts = proved.certificates, verdicts_of(model)
-    whole, samples = Sample(X, np.zeros(codes.size), weights), []
+    samples = []
     for k in range(len(certificates)):
         signs, takes_part = scheme.signs(k, codes)
-        samples.append(whole.with_labels(signs, np.where(takes_part, weights, 0.0)))
+        samples.append(Sample(X, signs, np.where(takes_part, weights, 0.0)))
     functions_of = _kernel_functions if hasattr(model, "dual_coef_") else _linear_functions
     problems = zip(certificates, samples, functions_of(model, samples, certificates), strict=True)
     parts = tuple(_part(name, verdicts.get(name), *one) for name, one in zip(names, problems, strict=True))

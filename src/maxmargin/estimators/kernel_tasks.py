@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..algorithms import Algorithm, Decomposition
-from ..certificates.certificate import Certificate
+from ..certificates.certificate import Certificate, Sample
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import Bounds
-from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline, Reporter, solve_tasks
@@ -127,12 +126,11 @@ class KernelTasks:
                 self._separability.append(KernelSeparability(task, sides, stopping, decides))
         solve_group = partial(self._solve_group, sample, reporter)
         groups = solve_tasks(solve_group, len(self.groups), self.workers, deadline)
-        data = Sample(self.X, np.zeros(self.targets.y.size), self.targets.weights)
         # one task after another: dual variables of all pairs of classes at once would take much memory
         found = [one for group in groups for one in group]
-        return [self._certified(k, one, data) for k, one in enumerate(found)]
+        return [self._certified(k, one) for k, one in enumerate(found)]
 
-    def _certified(self, k: int, solution: KernelSolution, data: Sample) -> KernelTaskSolution:
+    def _certified(self, k: int, solution: KernelSolution) -> KernelTaskSolution:
         """Certify the solution of task k, which is about its distinct rows, on all rows of the data.
 
         A hard margin is combined with the verdict on its separability where there is no separator yet, or the verdict
@@ -145,8 +143,8 @@ class KernelTasks:
         signs, weights = self._labels(k)
         # the division among equal rows rounds
         alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
-        part = data.with_labels(signs, weights)
-        certificate = part.certificate(self.problem, alpha, solution.bounds, self.kernel)
+        sample = Sample(self.X, signs, weights)
+        certificate = sample.certificate(self.problem, alpha, solution.bounds, self.kernel)
         return KernelTaskSolution(
             certificate, support_of(solution.point.coefficients), solution.point.intercept,
             solution.status, solution.rounds, solution.history, verdict,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import ALGORITHMS, Algorithm, named_algorithm
+from ..certificates.certificate import Sample
 from ..certificates.row_pass import certify
-from ..certificates.sample import Sample
 from ..certificates.verdicts import Verdict
 from ..data.door import check_rows, moved, shift_of, shifted
 from ..data.rows import Patterns
@@ -111,8 +111,8 @@ class LinearTasks:
         self.patterns, self._kept = Patterns(X), slice(None)
         names = getattr(model, "feature_names_in_", None)
         check_rows(X, sqrt(self.patterns.longest2), names if columns.places is None else None)
-        # the labels, for which the weights stand here, differ from task to task (`with_labels`)
-        self.sample = Sample(X, targets.weights, targets.weights, self.patterns.lengths, columns, self._shift)
+        # the labels, for which the weights stand here, differ from task to task
+        self.sample = Sample(X, targets.weights, targets.weights, columns, self._shift, self.patterns.lengths)
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
         if self.algorithm is not None:
@@ -155,7 +155,7 @@ class LinearTasks:
             separability=separability,
         )  # fmt: skip
         stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
-        sample = self.sample.with_labels(signs)
+        sample = replace(self.sample, y=signs)
         solution = solve(task, stopping, sample, targets.selected)
         if self._shift is not None:
             solution = self._with_intercept_of_caller(solution, sample)

@@ -16,9 +16,9 @@ from sklearn.utils import check_X_y
 
 from ..algorithms import bounds
 from ..algorithms.base import Bias
+from ..certificates.certificate import Sample
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import certify
-from ..certificates.sample import Sample
 from ..data.rows import Patterns
 from ..kernels.functions import Kernel
 from ..kernels.names import kernel_named
@@ -139,7 +139,7 @@ def _reached(state: Any, last: _Reached | None) -> _Reached:
         objective = objective_of(best.margin()) if problem.hard else best.upper
         return _Reached((None, best.primal.b, best.alpha), best.primal, best.margin(), objective)
     margins, length = state.y * (found.z + found.primal.b), found.length
-    objective = problem.primal(problem.penalty(length), margins, state.weights)
+    objective = problem.primal(length, margins, state.weights)
     margin = 1.0 / length if length > 0.0 else np.inf
     if problem.hard:
         margin = float(margins.min()) / length if length > 0.0 else -np.inf

@@ -225,12 +225,12 @@ def best_primal(
     squared = problem.loss == "squared_hinge" and problem.power == 2
     if squared and not problem.hard and length > 0.0:
         t, b = best_multiple_and_intercept(problem, length * length, z, b, y, weights)
-        return t, b, problem.primal(problem.penalty(t * length), y * (t * z + b), weights)
+        return t, b, problem.primal(t * length, y * (t * z + b), weights)
     if problem.free:
         b = best_intercept(problem, z, y, weights)
     margins = y * (z + b)
     if not problem.hard:
-        return 1.0, b, problem.primal(problem.penalty(length), margins, weights)
+        return 1.0, b, problem.primal(length, margins, weights)
     smallest = float(margins[weights > 0.0].min())
     bound = smallest / length if length > 0.0 else -np.inf
     t = canonical_multiple(smallest, length)
@@ -273,9 +273,8 @@ def best_dual(
     if problem.hard:
         total = float(alpha.sum())
         return alpha / total, length / total, length / total
-    t = problem.multiple(alpha, length * length, weights)
-    alpha = np.minimum(t * alpha, problem.caps(weights))  # within the caps but for rounding
-    return alpha, problem.dual(t * length * (t * length), alpha, weights), t * length
+    t, bound = problem.best_dual(alpha, length, weights)
+    return np.minimum(t * alpha, problem.caps(weights)), bound, t * length  # within the caps but for rounding
 
 
 def primal_point(

@@ -19,10 +19,9 @@ import numpy as np
 
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Decomposition, Program
-from ..certificates.certificate import Certificate
+from ..certificates.certificate import Certificate, Sample
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import Bounds, certify
-from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
 from ..numerics.progress import StopCheck
 from ..numerics.sums import EPS, Plain, norm

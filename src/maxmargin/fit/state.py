@@ -397,7 +397,7 @@ class Run(State):
         self._set_duals(np.clip(start * unit, 0.0, h.cap))
         if not self.problem.hard and h.alpha.any():
             length2 = self.length2() + self._rest2 * float(h.alpha @ self.y) ** 2
-            times = self.problem.multiple(h.alpha / unit, length2 / unit**2, self.weights)
+            times = self.problem.best_dual(h.alpha / unit, length2**0.5 / unit, self.weights)[0]
             h.alpha[:] = np.minimum(h.alpha * times, h.cap)
             h.space.vector.rescale(times)
         h.number[BIAS] = self._rest2 * float(h.alpha @ self.y)

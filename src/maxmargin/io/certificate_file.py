@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..certificates.certificate import require, require_weights
+from ..certificates.certificate import Sample, require, require_weights
 from ..certificates.exact import ExactBounds, entries_of, exactly_feasible
-from ..certificates.sample import Sample
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import check_claim, claimed_dual, linear_parts, verdicts_about

@@ -24,16 +24,19 @@ _BLOCK = 1 << 18
 LONG_ROWS, IN_MEMORY = 40, 3_000_000
 
 
-def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
-    """Yield rows of a dense or CSR matrix in float64, a block at a time, without a copy of the whole."""
+def row_blocks(X: Any, in_cache: bool = False) -> Iterator[tuple[slice, Any]]:
+    """Yield rows of a dense or CSR matrix in float64, a block at a time, without a copy of the whole.
+
+    Rows in float64 are one block, unless blocks of dense rows that stay in the cache are asked for.
+    """
     n, d = X.shape
-    if X.dtype == np.float64:
+    if X.dtype == np.float64 and (sp.issparse(X) or not in_cache or n * d <= _BLOCK):
         yield slice(0, n), X
         return
     step = max(1, n * _BLOCK // max(X.nnz if sp.issparse(X) else n * d, 1))
-    for start in range(0, n, step):
+    for start in range(0, max(n, 1), step):
         rows = slice(start, min(start + step, n))
-        yield rows, X[rows].astype(np.float64)
+        yield rows, X[rows].astype(np.float64, copy=False)
 
 
 def row_squares(X: Any) -> np.ndarray:
@@ -128,15 +131,6 @@ def _two_products(a: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
     h, (a1, a2), (c1, c2) = a * c, halves(a), halves(c)
     return h, a2 * c2 - (((h - a1 * c1) - a2 * c1) - a1 * c2)
-
-
-def powers_error(p: float, terms: int) -> float:
-    """Return a bound of the relative error of a p-norm that its powers add to the error of the sum.
-
-    Each power is off by a few units of the last digit, and by p times the rounding of its base; the root divides
-    relative errors by p, and so it does with the rounding of the sum of `terms` powers.
-    """
-    return 0.0 if p == 2.0 or np.isinf(p) else (terms / p + 16.0) * EPS
 
 
 # norms

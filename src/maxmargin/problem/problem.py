@@ -168,32 +168,45 @@ class Problem:
         """Return the norm's term of the primal objective; `length` is |w|_q."""
         return 0.5 * length * length if self.power == 2 else length
 
-    def primal(self, penalty: float, margins: np.ndarray, weights: np.ndarray) -> float:
-        """Return the objective of a soft problem at a point whose norm adds `penalty`."""
-        return float(penalty + np.sum(self.losses(margins, weights)))
+    def primal(self, length: float, margins: np.ndarray, weights: np.ndarray) -> float:
+        """Return the objective of a soft problem at a point; `length` is |w|_q."""
+        return float(self.penalty(length) + np.sum(self.losses(margins, weights)))
 
-    def dual(self, norm2: float, alpha: np.ndarray, weights: np.ndarray) -> float:
-        """Return the dual objective of a soft problem; `norm2` is |v|^2, v = sum alpha_i y_i x_i.
+    def multiple(self, total: float, cost: float, length: float, room: float) -> float:
+        """Return the t <= room with the largest dual objective of t alpha; 1 where t has no upper bound.
 
-        At ``power=1`` it is that of alpha / max(1, |v|), or a little less: the gains are concave, and 0 at 0.
+        Parameters
+        ----------
+        total, cost : float
+            sum alpha_i and sum alpha_i^2 / (4 C s_i).
+        length : float
+            |v|_p. At ``power=1`` t |v| is at most 1.
+        room : float
         """
-        gains = float(np.sum(self.gains(alpha, weights)))
-        return gains - 0.5 * norm2 if self.power == 2 else gains / max(1.0, norm2**0.5)
+        quadratic = 2.0 * cost
+        if self.power == 2:
+            quadratic += length * length
+        elif length > 0.0:
+            room = min(room, 1.0 / length)
+        best = min(total / quadratic if quadratic > 0.0 else np.inf, room)
+        return best if math.isfinite(best) else 1.0
 
-    def multiple(self, alpha: np.ndarray, norm2: float, weights: np.ndarray) -> float:
-        """Return the t for which t alpha has the largest dual objective; alpha is not 0, `norm2` is as for `dual`."""
-        # slack coordinates subtract t^2 slack2 / 2 from the dual objective of t alpha; caps bound t
-        slack2, max_multiple = 0.0, np.inf
+    def best_dual(self, alpha: np.ndarray, length: float, weights: np.ndarray) -> tuple[float, float]:
+        """Return the t, within the caps, with the largest dual objective of t alpha, and this objective.
+
+        alpha is not 0, and `length` is |v|_p, v = sum alpha_i y_i x_i. At ``power=1`` the objective is that of
+        t alpha / max(1, |t v|), or a little less: the gains are concave, and 0 at 0.
+        """
+        total, cost, room = float(alpha.sum()), 0.0, np.inf
         if self.loss == "squared_hinge":
-            slack2 = float((self.delta2(weights) * alpha) @ alpha)
+            cost = float(np.sum(self.gains_lost(alpha, weights)))
         else:
             # 0 / 0, of weight 0 and alpha 0, is NaN, which fmin ignores
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                max_multiple = float(np.fmin.reduce(self.caps(weights) / np.abs(alpha)))
-        if self.power == 1:
-            max_multiple = min(max_multiple, norm2**-0.5) if norm2 > 0.0 else max_multiple
-            return best_multiple(float(alpha.sum()), slack2, max_multiple)
-        return best_multiple(float(alpha.sum()), norm2 + slack2, max_multiple)
+                room = float(np.fmin.reduce(self.caps(weights) / np.abs(alpha)))
+        t = self.multiple(total, cost, length, room)
+        gains, length = t * total - t * t * cost, t * length
+        return t, gains - 0.5 * length * length if self.power == 2 else gains / max(1.0, length)
 
     def gap(self, lower: float, upper: float) -> float:
         """Return the certified relative gap between a lower and an upper bound.
@@ -201,7 +214,7 @@ class Problem:
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite if the
         bounds contradict each other, prove nothing, or are NaN; never NaN.
         """
-        if proves_nothing(lower, upper) or upper < lower - CROSSED * abs(lower):
+        if not (lower > 0.0 or upper < np.inf) or upper < lower - CROSSED * abs(lower):
             return np.inf
         if self.hard:
             gap = 1.0 - lower / upper if upper > 0.0 else np.inf
@@ -245,15 +258,6 @@ def proves_nothing(lower: float, upper: float) -> bool:
 def alike(weights: np.ndarray) -> bool:
     """Return whether all weights are the same."""
     return weights[0] == weights[-1] and float(weights.min()) == float(weights.max())
-
-
-def best_multiple(total: float, quadratic: float, max_multiple: float) -> float:
-    """Return the t <= max_multiple that maximises t total - t^2 quadratic / 2, the dual objective of t alpha.
-
-    1 where t has no upper bound.
-    """
-    best = min(total / quadratic if quadratic > 0.0 else np.inf, max_multiple)
-    return best if math.isfinite(best) else 1.0
 
 
 class Status(StrEnum):

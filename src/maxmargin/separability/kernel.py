@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.programs import Decomposition
-from ..certificates.certificate import Certificate
+from ..certificates.certificate import Certificate, Sample
 from ..certificates.gram import KernelProblem, KernelSample
 from ..certificates.row_pass import Bounds
-from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, KernelSeparator, Verdict
 from ..data.duplicates import unmerged
 from ..fit.report import Task

@@ -15,9 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..certificates.certificate import Certificate
+from ..certificates.certificate import Certificate, Sample
 from ..certificates.row_pass import attained_margin, certify
-from ..certificates.sample import Sample
 from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict, exact_least_score, quotient_below
 from ..data.rows import Patterns
 from ..fit.policy import sample_rows

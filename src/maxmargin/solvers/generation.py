@@ -139,19 +139,13 @@ def _generated(
             ]
             if more[1].size and not problem.hard:
                 length = norm(problem.weights(w, b), problem.q)
-                primal = problem.primal(problem.penalty(length), margins, weights)
-                gaps = [primal - _dual_value(problem, alpha, u, weights) for u in (inside, float(v.max()))]
+                primal = problem.primal(length, margins, weights)
+                gaps = [primal - problem.best_dual(alpha, u, weights)[1] for u in (inside, float(v.max()))]
                 if gaps[0] <= 0.6 * gaps[1]:  # much of the gap is due to columns outside
                     break
         if not any(each.size for each in more) or interrupted():
             return
         rows, columns = np.append(rows, more[0]), np.append(columns, more[1])
-
-
-def _dual_value(problem: Problem, alpha: np.ndarray, v_norm: float, weights: np.ndarray) -> float:
-    """Return the dual objective of the best multiple t alpha; `v_norm` is |v|_p with v = sum alpha_i y_i x_i."""
-    t = problem.multiple(alpha, v_norm * v_norm, weights)
-    return problem.dual((t * v_norm) ** 2, t * alpha, weights)
 
 
 def _worst_outside(violation: Any, inside: np.ndarray, count: int, above: float) -> np.ndarray:

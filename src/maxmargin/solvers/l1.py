@@ -84,7 +84,7 @@ class _Rows:
     def objective(self, stage: Problem, w: np.ndarray, z: np.ndarray) -> tuple[float, float]:
         """Return the objective with the best free intercept, and this intercept."""
         b = best_intercept(stage, z, self.y, self.weights) if stage.free else 0.0
-        return stage.primal(stage.penalty(float(np.abs(w).sum())), self.y * (z + b), self.weights), b
+        return stage.primal(float(np.abs(w).sum()), self.y * (z + b), self.weights), b
 
     def at(self, stage: Problem, w: np.ndarray, z: np.ndarray) -> _Iterate:
         """Return the iterate w of a stage."""
@@ -94,8 +94,7 @@ class _Rows:
         v = Plain.combine(self.X, alpha * self.y)
         length, t, lower = float(np.abs(v).max(initial=0.0)), 1.0, 0.0
         if alpha.any():
-            t = stage.multiple(alpha, length * length, self.weights)
-            lower = stage.dual((t * length) ** 2, t * alpha, self.weights)
+            t, lower = stage.best_dual(alpha, length, self.weights)
         return _Iterate(stage, w, z, b, alpha, slack, v, objective, stage.gap(lower, objective), t)
 
     def hessian(self, now: _Iterate, columns: np.ndarray) -> np.ndarray:

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ...certificates.certificate import ImpliedDual
+from ...certificates.certificate import ImpliedDual, Sample
 from ...certificates.row_pass import bound_of_dual, slopes
-from ...certificates.sample import Sample
 from ...data.partitions import signs_of
 from ...data.rows import Patterns
 from ...numerics.sums import EPS, row_norms
@@ -571,7 +570,7 @@ def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) 
     """Return the objective at a point, estimated from drawn rows, each of which stands for `factors` rows."""
     margins = signs_of(drawn.rows, positive) * (np.asarray(drawn.rows.X @ point.w) + point.b)
     square = problem.norm2(float(point.w @ point.w), point.b)
-    return problem.primal(problem.penalty(square**0.5), margins, drawn.factors)
+    return problem.primal(square**0.5, margins, drawn.factors)
 
 
 def solve_in_memory(
@@ -583,7 +582,7 @@ def solve_in_memory(
         return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
     patterns = Patterns(X)
     task = Task(problem, patterns, y, drawn.factors, seed=seed)
-    sample = Sample(X, y, drawn.factors, patterns.lengths)
+    sample = Sample(X, y, drawn.factors, lengths=patterns.lengths)
     found = solve(task, Stopping(tol, 1000, deadline), sample)
     return Point(found.w, found.b, found.alpha)
 

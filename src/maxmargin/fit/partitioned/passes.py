@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...certificates.certificate import Certificate, Fingerprint
+from ...certificates.certificate import Certificate, Fingerprint, row_projections
 from ...certificates.row_pass import (
     DualSums,
     PointSums,
@@ -25,7 +25,6 @@ from ...certificates.row_pass import (
     point_sums,
     score_errors,
 )
-from ...certificates.sample import row_projections
 from ...data.door import LARGEST
 from ...data.partitions import Rows, check_finite, check_least_cost
 from ...numerics.sums import Plain, row_norms
