@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.functions import Kernel, Linear
-from ..numerics.sparse_columns import Columns, without_empty_columns
+from ..numerics.columns import Columns, without_empty_columns
 from ..numerics.sums import Plain, row_norms
 from ..problem.problem import Problem, proves_nothing
 

@@ -24,7 +24,7 @@ from scipy.linalg import LinAlgError, cholesky, eigvalsh
 from ..data.door import LARGEST_COST
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
 from ..kernels.gram import BLOCK, gram_product
-from ..numerics.sparse_columns import without_empty_columns
+from ..numerics.columns import without_empty_columns
 from ..numerics.sums import EPS, TINY, Plain, norm
 from ..problem.problem import Problem
 from .row_pass import (

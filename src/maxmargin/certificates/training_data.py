@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.columns import (
+    canonical,
     check_columns,
     check_finite,
     check_storage,
@@ -15,7 +16,6 @@ from ..numerics.columns import (
     column_message,
     label_array,
 )
-from ..numerics.sparse_columns import canonical
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 

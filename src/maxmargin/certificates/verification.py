@@ -12,9 +12,9 @@ import numpy as np
 
 from ..data.door import moved, shift_of, shifted
 from ..kernels.functions import Kernel, Precomputed
+from ..numerics.columns import without_empty_columns
 from ..numerics.progress import announce
 from ..numerics.sizes import one_thread
-from ..numerics.sparse_columns import without_empty_columns
 from ..numerics.sums import row_norms
 from ..problem.multiclass import class_numbers, parts_of
 from .certificate import (

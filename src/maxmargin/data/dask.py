@@ -19,9 +19,8 @@ from dask import config
 from dask.base import compute
 from dask.delayed import delayed
 
-from ..numerics.columns import ENCODE, plain_labels
+from ..numerics.columns import ENCODE, canonical, plain_labels
 from ..numerics.files import cluster_of
-from ..numerics.sparse_columns import canonical
 from .partitions import (
     DescribedRows,
     M,

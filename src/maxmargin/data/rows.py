@@ -19,7 +19,7 @@ from ..engine.p_norm import new_vector
 from ..engine.state import ExplicitSlack, L2Slack, Motion, NoSlack, Scaled, Unscaled, Weight, new_numbers
 from ..engine.storage import Biased, Dense, Gram, Sparse, copy_rows
 from ..engine.vectors import EuclideanVector, QNormVector
-from ..numerics.sparse_columns import canonical
+from ..numerics.columns import canonical
 from ..numerics.sums import row_norms, row_squares
 from ..problem.problem import Problem
 

@@ -18,8 +18,7 @@ from pyspark import InheritableThread, TaskContext  # pyright: ignore[reportMiss
 from pyspark.sql.functions import floor  # pyright: ignore[reportMissingImports]
 from pyspark.sql.types import ArrayType, DoubleType, StructType  # pyright: ignore[reportMissingImports]
 
-from ..numerics.columns import ENCODE
-from ..numerics.sparse_columns import canonical
+from ..numerics.columns import ENCODE, canonical
 from .partitions import (
     BadRowError,
     DescribedRows,

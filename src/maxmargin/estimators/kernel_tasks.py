@@ -20,8 +20,8 @@ from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.report import Report, Stopping, Task, status_at_end
 from ..fit.solve import KernelSolution, solve_kernel
 from ..kernels.functions import Kernel, Precomputed
+from ..numerics.columns import may_be_dense, without_empty_columns
 from ..numerics.sizes import draw_seeds, jobs
-from ..numerics.sparse_columns import may_be_dense, without_empty_columns
 from ..numerics.sums import EPS
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Problem, Status

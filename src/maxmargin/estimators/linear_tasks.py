@@ -19,8 +19,8 @@ from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.exact import is_small
 from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import proved_status, solve
+from ..numerics.columns import Columns, without_empty_columns
 from ..numerics.sizes import draw_seeds, jobs, require_weight_memory
-from ..numerics.sparse_columns import Columns, without_empty_columns
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch, on_all_columns
 from ..separability.search import about_all_rows

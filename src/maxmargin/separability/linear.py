@@ -23,10 +23,10 @@ from ..fit.policy import sample_rows
 from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import solve
 from ..kernels.functions import Linear
+from ..numerics.columns import Columns
 from ..numerics.inner_ball import inner_radius
 from ..numerics.progress import announce
 from ..numerics.rational import IntegerRows
-from ..numerics.sparse_columns import Columns
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate

@@ -54,9 +54,9 @@ from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
 from ..data.duplicates import Merged, merge
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
+from ..numerics.columns import may_be_dense
 from ..numerics.progress import OutOfTime, StopCheck, announce, require_time
 from ..numerics.rational import BeyondReachError, IntegerRows, null_vector
-from ..numerics.sparse_columns import may_be_dense
 from ..numerics.sums import EPS, TINY, Plain, row_squares
 from ..problem.problem import Problem, stopped_reason
 from ..solvers.generation import linear_points

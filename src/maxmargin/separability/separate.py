@@ -30,9 +30,8 @@ from ..fit.deadline import Deadline
 from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..kernels.names import kernel_named
-from ..numerics.columns import dominant
+from ..numerics.columns import dominant, without_empty_columns
 from ..numerics.sizes import available_memory, is_real, one_thread, parse_bytes, require_weight_memory
-from ..numerics.sparse_columns import without_empty_columns
 from ..problem.problem import Problem
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded
 from .kernel import KernelSearch

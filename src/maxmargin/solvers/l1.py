@@ -35,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..engine.jit import compiled
-from ..numerics.sparse_columns import with_constant_column
+from ..numerics.columns import with_constant_column
 from ..numerics.sums import Plain
 from ..problem.intercept import best_intercept
 from ..problem.problem import Problem

@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from ..engine.jit import compiled
-from ..numerics.sparse_columns import canonical, with_constant_column
+from ..numerics.columns import canonical, with_constant_column
 from ..problem.problem import Problem
 
 TINY = 1e-300  # the smallest divisor, which avoids a division by 0, and the least scale of pivots

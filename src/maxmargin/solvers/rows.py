@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.sparse_columns import may_be_dense
+from ..numerics.columns import may_be_dense
 from ..numerics.sums import Plain, row_blocks, row_norms, row_squares
 from ..problem.problem import Problem
 from .iterate import Point

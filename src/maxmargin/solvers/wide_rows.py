@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ..numerics.sparse_columns import with_constant_column
+from ..numerics.columns import with_constant_column
 from ..problem.problem import Problem
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
