@@ -63,11 +63,11 @@ def test_fits_limit_blas_to_one_thread_and_restore_the_limit(cls):
 @needs_two_blas_threads
 def test_thread_limit_lasts_until_the_last_fit_ends():
     before = blas_threads()
-    first, second = sizes.one_thread, sizes.one_thread
+    first, second = sizes.one_thread(), sizes.one_thread()
     with first:
         second.__enter__()
     assert blas_threads() == {1}
-    second.__exit__()
+    second.__exit__(None, None, None)
     assert blas_threads() == before
     with pytest.raises(ValueError, match="NaN"):
         MaxMarginClassifier().fit([[np.nan], [1.0]], [0, 1])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.door import moved, shift_of, shifted
+from ..data.door import moved, shifted
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.columns import without_empty_columns
 from ..numerics.progress import announce
@@ -39,7 +39,7 @@ from .verdicts import Inseparable, Undecided, Verdict
 ACCEPTED_IMBALANCE = 1e-12
 
 
-@one_thread
+@one_thread()
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
     """Recompute every number of a model's certificate from rows in memory.
 
@@ -79,7 +79,7 @@ def verdicts_about(model: Any) -> dict[Any, Verdict]:
     return found
 
 
-@one_thread
+@one_thread()
 def verify_verdicts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> dict[Any, Verdict]:
     """Recheck, in rational numbers, each proof of a model that there is no separator.
 
@@ -123,8 +123,7 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
     if coef.shape[1:] == (X.shape[1],):
         X, columns = without_empty_columns(X, coef)
     with np.errstate(over="ignore", invalid="ignore"):
-        shift = shift_of(parts[0][0].problem, X)
-        X = shifted(X, shift)
+        X, shift = shifted(parts[0][0].problem, X)
         rows = Sample(X, np.zeros(labels.size), weights, columns, shift, row_norms(X))
         for part, name, w, b in parts:
             with naming(name, model):

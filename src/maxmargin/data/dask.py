@@ -20,7 +20,7 @@ from dask.base import compute
 from dask.delayed import delayed
 
 from ..numerics.columns import ENCODE, canonical, plain_labels
-from ..numerics.files import cluster_of
+from ..numerics.files import place_of
 from .partitions import (
     DescribedRows,
     M,
@@ -175,7 +175,7 @@ def check_collections(X: Any, others: dict[str, Any]) -> list[Any]:
         name: other for name, other in others.items() if other is not None or name == "y"
     }
     for name, other in given.items():
-        if cluster_of(other) != "dask":
+        if place_of(other) != "dask":
             raise ValueError(
                 f"{name} must be a Dask array or Series, as X is a Dask collection; got {type(other).__name__}: "
                 f"dask.array.from_array({name}, chunks=X.chunks[0]) makes one of an array."

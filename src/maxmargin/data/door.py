@@ -40,10 +40,14 @@ def first_outside(X: Any) -> tuple[int, int, float] | None:
     return int(np.searchsorted(X.indptr, k, side="right")) - 1, int(X.indices[k]), float(X.data[k])
 
 
-def check_rows(X: Any, longest: float, names: Sequence[str] | None = None) -> None:
-    """Raise ValueError if an entry of X, whose longest row has this length, is beyond the domain, or all are below."""
-    check_longest(longest)
-    if not longest <= LARGEST:
+def check_rows(longest: float, X: Any = None, names: Sequence[str] | None = None) -> None:
+    """Raise ValueError if rows, the longest of this length, are all below the domain, or an entry of X is beyond it."""
+    if 0.0 < longest < 1.0 / LARGEST:
+        raise ValueError(
+            f"the longest row of X has the length {longest:.3g}, and fits take lengths from {1 / LARGEST:g}: multiply "
+            "all columns by a large number, or scale them with StandardScaler."
+        )
+    if X is not None and not longest <= LARGEST:
         check_entries(X, names)
 
 
@@ -54,15 +58,6 @@ def check_entries(X: Any, names: Sequence[str] | None = None) -> None:
         row, column, value = found
         place = f"column {column if names is None else names[column]!r}, row {row}"
         raise ValueError(f"{place} (counted from 0) of X {beyond(value)}.")
-
-
-def check_longest(longest: float) -> None:
-    """Raise ValueError if all entries of rows, the longest of which has this length, are below the domain."""
-    if 0.0 < longest < 1.0 / LARGEST:
-        raise ValueError(
-            f"the longest row of X has the length {longest:.3g}, and fits take lengths from {1 / LARGEST:g}: multiply "
-            "all columns by a large number, or scale them with StandardScaler."
-        )
 
 
 def beyond(value: float) -> str:
@@ -89,10 +84,13 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
             )
 
 
-def shift_of(problem: Problem, X: Any) -> np.ndarray | None:
-    """Return the shift of every column, of shape (d,): 0, or its entry in the first row; None where all are 0."""
+def shifted(problem: Problem, X: Any) -> tuple[Any, np.ndarray | None]:
+    """Return X without the levels of its columns, in its type, and the shift of every column, of shape (d,).
+
+    The shift is 0, or the entry of the column in the first row. Where all are 0, X itself and None are returned.
+    """
     if not problem.free or problem.hard:
-        return None
+        return X, None
     some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
     places = np.arange(X.shape[1])
     if sp.issparse(X):  # columns with an entry in every row
@@ -101,26 +99,18 @@ def shift_of(problem: Problem, X: Any) -> np.ndarray | None:
         some = some[:, places]
     for rows in (some, X):
         if not places.size:
-            return None
+            return X, None
         top, bottom = column_extremes(rows if rows is some else X[:, places])
         level = np.where(top > 0.0, bottom, -top)  # the least size, where all entries have one sign
         near = (LEVEL * (top - bottom) < level) & ((top > bottom) | (rows is some))
         places = places[near]
     if not places.size:
-        return None
-    shift = np.zeros(X.shape[1])
+        return X, None
+    shift = np.zeros(X.shape[1], X.dtype)
     shift[places] = vector(X[[0]][:, places])
-    return shift
-
-
-def shifted(X: Any, shift: np.ndarray | None) -> Any:
-    """Return X - shift, a copy in the type of X; X itself for None."""
-    if shift is None:
-        return X
-    shift = shift.astype(X.dtype)
     if not sp.issparse(X):
-        return X - shift
-    return type(X)((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape)
+        return X - shift, shift.astype(float)
+    return type(X)((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape), shift.astype(float)
 
 
 def moved(w: np.ndarray, b: float, shift: np.ndarray | None, sign: int) -> float:

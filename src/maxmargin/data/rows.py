@@ -155,11 +155,6 @@ class Patterns(_RowSet):
         data = None if (X.data == 1.0).all() else writable(X.data)
         return Sparse(_unsigned(X.indptr, index), _unsigned(X.indices, index), data, None)
 
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        """|x_i|, shape (n,), also where squares over- or underflow."""
-        return row_norms(self.X, squares=self.square)
-
     def some(self, places: np.ndarray) -> Patterns:
         """Return these rows, in this order."""
         return Patterns(self.X[places], self.square[places])

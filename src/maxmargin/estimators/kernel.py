@@ -229,8 +229,8 @@ default="rbf"
             raise ValueError('decision_function_shape="ovo" needs pairs of classes: set multi_class="ovo".')
         tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)
         check_kernel(kernel, tasks.rows.X, self.cache_size * MEGABYTE)
-        reporter = Reporter(self)
-        with Deadline(self.max_time) as deadline:  # until the model is stored
+        reporter, deadline = Reporter(self), Deadline(self.max_time)
+        with deadline.interruptible():  # until the model is stored
             found = tasks.solve(reporter, deadline)
             self.class_weight_, self.shape_fit_ = targets.class_weights, X.shape
             self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..fit.deadline import Deadline
 from ..fit.report import Report
-from ..numerics.files import cluster_of, has_labelled_rows
+from ..numerics.files import place_of
 from ..numerics.sizes import is_whole
 from ..problem.problem import Problem
 from . import validation
@@ -213,7 +213,7 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
         self : MaxMarginClassifier
         """
         problem, deadline = self._problem(), Deadline(self.max_time)
-        if self.memory is None and cluster_of(X) is None and not has_labelled_rows(X, y):
+        if self.memory is None and place_of(X, y) == "memory":
             from .linear_tasks import fit_in_memory  # only here: it loads solvers and certificates
 
             fit_in_memory(self, problem, X, y, sample_weight, deadline)

@@ -13,7 +13,7 @@ from ..algorithms import ALGORITHMS, Algorithm, named_algorithm
 from ..certificates.certificate import Sample
 from ..certificates.row_pass import certify
 from ..certificates.verdicts import Verdict
-from ..data.door import check_rows, moved, shift_of, shifted
+from ..data.door import check_rows, moved, shifted
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.exact import is_small
@@ -21,6 +21,7 @@ from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import proved_status, solve
 from ..numerics.columns import Columns, without_empty_columns
 from ..numerics.sizes import draw_seeds, jobs, require_weight_memory
+from ..numerics.sums import row_norms
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch, on_all_columns
 from ..separability.search import about_all_rows
@@ -60,7 +61,7 @@ def fit_in_memory(
     tasks = LinearTasks(model, problem, X, columns, targets, exact)
     require_weight_memory(validation.WEIGHTS * len(tasks.names), columns.count)
     solve_task = partial(tasks.solve, Reporter(model))
-    with deadline:  # until the model is stored
+    with deadline.interruptible():  # until the model is stored
         solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
         model.classes_, model.class_weight_ = targets.classes, targets.class_weights
         model.coef_ = columns.restore(np.array([solution.w for solution in solutions]))
@@ -106,13 +107,13 @@ class LinearTasks:
         self.exact = exact
         self.algorithm = linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
-        n, selected, self._shift = targets.y.size, targets.selected, shift_of(problem, X)
-        X = shifted(X, self._shift)
+        n, selected, (X, self._shift) = targets.y.size, targets.selected, shifted(problem, X)
         self.patterns, self._kept = Patterns(X), slice(None)
         names = getattr(model, "feature_names_in_", None)
-        check_rows(X, sqrt(self.patterns.longest2), names if columns.places is None else None)
+        check_rows(sqrt(self.patterns.longest2), X, names if columns.places is None else None)
+        lengths = row_norms(self.patterns.X, squares=self.patterns.square)
         # the labels, for which the weights stand here, differ from task to task
-        self.sample = Sample(X, targets.weights, targets.weights, columns, self._shift, self.patterns.lengths)
+        self.sample = Sample(X, targets.weights, targets.weights, columns, self._shift, lengths)
         if selected is not None:
             self.patterns, self._kept = self.patterns.some(selected), selected
         if self.algorithm is not None:

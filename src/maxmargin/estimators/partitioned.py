@@ -16,7 +16,7 @@ from ..fit.deadline import Deadline, Reporter
 from ..fit.partitioned.solve import PartitionedFit, solve_soft_margins
 from ..fit.report import Stopping
 from ..numerics.columns import check_storage, label_array
-from ..numerics.files import cluster_of, has_labelled_rows, names_files
+from ..numerics.files import names_files, place_of
 from ..numerics.sizes import draw_seeds, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem, Status
 from ..readers.files import LABELS_OF_FILES
@@ -48,12 +48,10 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
 
     Arrow data without y hold the labels, and are read as files are. Rows in memory that exceed `memory` are parts.
     """
-    if cluster_of(X) is not None:
-        fit_cluster(model, problem, X, y, sample_weight, deadline)
-        return
-    if not has_labelled_rows(X, y):
+    place = place_of(X, y)
+    if place != "files":
         large = (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
-        fit = fit_arrays if large else fit_in_memory
+        fit = fit_cluster if place != "memory" else fit_arrays if large else fit_in_memory
         fit(model, problem, X, y, sample_weight, deadline)
         return
     if sample_weight is not None:
@@ -68,7 +66,7 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
     fit_stored(model, problem, stored, deadline)
 
 
-@one_thread
+@one_thread()
 def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadline) -> None:
     """Fit a classifier to the rows of files; rows that fit in memory are loaded.
 
@@ -162,7 +160,7 @@ def cluster_rows(
     interrupted : callable, default=bool
         Whether to stop, which raises ReadingStoppedError. By default never.
     """
-    if cluster_of(X) == "spark":
+    if place_of(X) == "spark":
         from ..data.spark import SparkRows
 
         return SparkRows(X, y, sample_weight, names, interrupted)
@@ -250,7 +248,7 @@ def fit_partitions(
     require_weight_memory(validation.WEIGHTS * len(names), partitions.shape[1])
 
     reporter = Reporter(model)
-    with deadline:  # until the model is stored
+    with deadline.interruptible():  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
         seed = int(draw_seeds(model.random_state, 1)[0])
         memory = parse_bytes(model.memory or DEFAULT_MEMORY)

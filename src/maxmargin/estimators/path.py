@@ -239,7 +239,7 @@ class _PathFit:
         model = MaxMarginClassifier(C, p=p, **self.parameters) if last is None else copy(last)
         model.set_params(C=C, p=p, warm_start=last is not None)
         deadline = Deadline(model.max_time)
-        with self.interruption, one_thread:
+        with self.interruption, one_thread():
             data = self.X, self.y, self.sample_weight
             fit_in_memory(model, model._problem(), *data, deadline, exact=False)
             deadline.raise_interrupt(model)

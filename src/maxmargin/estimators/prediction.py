@@ -18,7 +18,7 @@ from ..certificates.certificate import Certificate, Certificates
 from ..fit.report import Report
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.columns import dominant, label_array
-from ..numerics.files import cluster_of
+from ..numerics.files import place_of
 from ..numerics.progress import announce
 from ..numerics.sizes import jobs, one_thread
 from ..numerics.sums import EPS, TINY, norm
@@ -93,7 +93,7 @@ def _lazy(model: Any, method: str, X: Any) -> Any:
     check_is_fitted(model)
     columns = model.n_features_in_
     function = getattr(for_prediction(model), method)
-    if cluster_of(X) == "spark":
+    if place_of(X) == "spark":
         from ..data.spark import with_result
 
         return with_result(function, X, getattr(model, "feature_names_in_", None), columns)
@@ -146,10 +146,10 @@ class LinearDecision(Scored):
             For a Dask collection a lazy one; for a Spark frame the frame with a column "decision".
         """
         check_is_fitted(self)
-        if cluster_of(X) is not None:
+        if place_of(X) in ("dask", "spark"):
             return _lazy(self, "decision_function", X)
         X = self._rows_to_predict(X)
-        with one_thread:
+        with one_thread():
             scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
@@ -165,7 +165,7 @@ class LinearDecision(Scored):
         labels : ndarray of shape (n_samples,)
             For a Dask collection a lazy one; for a Spark frame the frame with a column "prediction".
         """
-        if cluster_of(X) is not None:
+        if place_of(X) in ("dask", "spark"):
             return _lazy(self, "predict", X)
         return self._labels(self.decision_function(X))
 
@@ -330,7 +330,7 @@ class KernelDecision(Scored):
         blocks = [X[first : first + BLOCK] for first in range(0, X.shape[0], BLOCK)]
         threads = min(jobs(self.n_jobs), len(blocks))
         numbers = range(1, len(blocks) + 1)
-        with one_thread:  # each thread of Python computes a block of rows by itself
+        with one_thread():  # each thread of Python computes a block of rows by itself
             if threads == 1:
                 return np.concatenate([*map(self._block_scores, blocks, numbers, repeat(len(blocks)))])
             with ThreadPoolExecutor(threads) as pool:

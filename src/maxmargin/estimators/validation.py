@@ -49,7 +49,7 @@ def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
         def run(estimator: Any, *args: Any, **kwargs: Any) -> Any:
             before = dict(vars(estimator))
             try:
-                with one_thread:
+                with one_thread():
                     return method(estimator, *args, **kwargs)
             except failure as error:
                 if isinstance(error, FitInterruptedError) and error.result is estimator:
@@ -74,11 +74,6 @@ def _has_new_model(estimator: Any, before: dict[str, Any]) -> bool:
 # parameters
 
 
-def is_positive(value: Any) -> bool:
-    """Return whether a value is a number above 0, or inf."""
-    return is_real(value) and value > 0
-
-
 def is_size(value: Any) -> bool:
     """Return whether a value is a size of memory, such as 2e9 or "2GB"."""
     try:
@@ -96,7 +91,7 @@ def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:
 Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
 BOOLEAN = (bool, np.bool_)
-is_positive_finite = partial(is_finite, above=0.0)
+is_positive, is_positive_finite = partial(is_real, above=0.0), partial(is_finite, above=0.0)
 TOL = "positive and finite: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}
@@ -220,9 +215,7 @@ class Targets:
 
 
 def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return sample weights as float64, ones for None; raise ValueError where they cannot be used."""
-    if sample_weight is None:
-        return np.ones(X.shape[0])
+    """Return sample weights as float64; raise ValueError where they cannot be used."""
     check_weights(sample_weight)
     try:
         return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -249,7 +242,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     ValueError
         If there are fewer than two classes with rows of positive weight, or weights cannot be used.
     """
-    sample_weights = checked_weights(sample_weight, X)
+    sample_weights = np.ones(y.size) if sample_weight is None else checked_weights(sample_weight, X)
     classes = distinct_labels(y if sample_weight is None else y[sample_weights > 0.0])
     if classes.size < 2:
         rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "there is no row"

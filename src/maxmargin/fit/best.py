@@ -7,6 +7,7 @@ vector; on rows of a kernel it is represented by the scores of all rows.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -43,31 +44,27 @@ def on_all_rows(alpha: np.ndarray, places: Any, n: int) -> np.ndarray:
     return out
 
 
+@dataclass(eq=False)
 class Best:
     """What is proved so far of a problem: the best primal point and the best dual point, with their bounds.
 
     Parameters
     ----------
     problem : Problem
-    size : int
-        Entries of a primal point: features or, with kernels, rows.
-    n : int
-        Rows.
-
-    Attributes
-    ----------
+    primal : Primal
+        Zero before the first point.
+    alpha : ndarray of shape (n,)
+        Dual variables; zeros before the first point.
     lower, upper : float
         Soft: dual and primal objective. Hard: attained margin, and an upper bound of every margin. -inf and inf before
         the first point.
-    primal : Primal
-    alpha : ndarray of shape (n,)
-        Dual variables.
     """
 
-    def __init__(self, problem: Problem, size: int, n: int) -> None:
-        self.problem = problem
-        self.lower, self.upper = -np.inf, np.inf
-        self.primal, self.alpha = Primal(np.zeros(size), 0.0), np.zeros(n)
+    problem: Problem
+    primal: Primal
+    alpha: Any
+    lower: float = -np.inf
+    upper: float = np.inf
 
     @property
     def gap(self) -> float:
@@ -127,7 +124,7 @@ class GramBest(Best):
     """
 
     def __init__(self, problem: Problem, y: np.ndarray, weights: np.ndarray, diagonal: np.ndarray) -> None:
-        super().__init__(problem, y.size, y.size)
+        super().__init__(problem, Primal(np.zeros(y.size), 0.0), np.zeros(y.size))
         self.y, self.weights = y, weights
         self.lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
         used = y[weights > 0.0]

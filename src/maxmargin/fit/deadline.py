@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -27,7 +28,7 @@ MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it h
 class Deadline:
     """The time limit of a fit, and a flag that Ctrl-C or a callback sets to end the fit early.
 
-    Within the context manager, in the main thread, the first Ctrl-C sets the flag; the second one raises
+    Within a block of `interruptible`, in the main thread, the first Ctrl-C sets the flag; the second one raises
     `SecondInterruptError`. `raise_interrupt` raises KeyboardInterrupt for the first one, when the result is stored.
 
     Parameters
@@ -49,29 +50,27 @@ class Deadline:
         self.began = time.perf_counter()
         self.end = math.inf if max_time is None else self.began + max_time
         self.stopped = stopped or threading.Event()
-        self._received, self._leaving = 0, False  # signals of Ctrl-C; whether the handlers are being restored
-        self._within = ExitStack()
+        self._received = 0  # signals of Ctrl-C
 
-    def __enter__(self) -> Deadline:
-        """Handle Ctrl-C by setting the flag."""
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Set the flag at the first Ctrl-C within the block, raise `SecondInterruptError` at the second."""
+        within, leaving = ExitStack(), False
 
         def interrupt(*received: Any) -> None:
-            """Set the flag at the first signal, raise `SecondInterruptError` at the second."""
             self._received += 1
             self.stopped.set()
-            if self._received > 1 and not self._leaving:
-                self._within.close()  # the error may be raised where `__exit__` begins
+            if self._received > 1 and not leaving:
+                within.close()  # the error may be raised where the block has just ended
                 raise SecondInterruptError("Ctrl-C was pressed twice")
 
-        self._leaving = False
-        self._within.enter_context(interrupts_handled(interrupt))
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        """Restore the handler of Ctrl-C; raise `SecondInterruptError` if C code has ignored it."""
-        self._leaving = True
-        self._within.close()
-        if self._received > 1 and exception[0] is None:
+        within.enter_context(interrupts_handled(interrupt))
+        try:
+            yield
+        finally:
+            leaving = True
+            within.close()
+        if self._received > 1:  # C code has ignored the error
             raise SecondInterruptError("Ctrl-C was pressed twice")
 
     def raise_interrupt(self, result: Any) -> None:
@@ -219,9 +218,11 @@ def solve_tasks(
         The deadline of the whole fit.
     """
 
+    if count == 1:
+        return [solve_task(0, deadline)]
+
     def begin(k: int) -> T:
-        if count > 1:
-            announce("binary problem", k + 1, count, level=2)
+        announce("binary problem", k + 1, count, level=2)
         shares = math.ceil((count - k) / workers)
         return solve_task(k, deadline if shares == 1 else deadline.split(shares))
 
@@ -231,6 +232,7 @@ def solve_tasks(
     return list(parallel(delayed(begin)(k) for k in range(count)))
 
 
+@dataclass(eq=False)
 class Reporter:
     """Prints the reports of one fit if `verbose`, and passes them to the callback, which may end the fit.
 
@@ -240,17 +242,18 @@ class Reporter:
         With the parameters `verbose` and `callback`.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._stages: dict[Any, tuple[str, str]] = {}  # the stage of each task, and its reason
-        self._lock = threading.Lock()
+    model: Any
+    _stages: dict[Any, tuple[str, str]] = field(
+        default_factory=dict
+    )  # the stage of each task, and its reason
+    _lock: Any = field(default_factory=threading.Lock)
 
     def report(self, report: Report, deadline: Deadline) -> None:
         """Print the report of a round if `verbose`, and pass it to the callback, which may stop the deadline."""
         with self._lock:
-            if self._model.verbose:
+            if self.model.verbose:
                 self._print(report)
-            answer = False if self._model.callback is None else self._model.callback(report)
+            answer = False if self.model.callback is None else self.model.callback(report)
             if np.ndim(answer):  # an array has no truth value
                 kind = type(answer).__name__
                 raise ValueError(

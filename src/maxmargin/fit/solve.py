@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,17 +47,18 @@ CERTIFIED_SHARE = 0.5
 ROUNDS_BEFORE_VERDICT, KERNEL_ROUNDS_BEFORE_VERDICT = 3, 20
 
 
+@dataclass(eq=False)
 class Fit(ABC):
     """A binary task while it is solved: what is proved, the reports, and the state of the present solver.
 
     Parameters
     ----------
-    task : Task
+    problem : Problem
+    label : object
+        As of `Task`.
     stopping : Stopping
     best : Best
         What is proved.
-    margin_rounding : float, default=0
-        An upper bound of a hard margin up to this value is rounding: there is no separator.
 
     Attributes
     ----------
@@ -68,13 +69,19 @@ class Fit(ABC):
     rounds : int
         Number of rounds so far.
     history : list of Report
+    margin_rounding : float
+        An upper bound of a hard margin up to this value is rounding: there is no separator.
     """
 
-    def __init__(self, task: Task, stopping: Stopping, best: Best, margin_rounding: float = 0.0) -> None:
-        self.task, self.stopping, self.problem, self.best = task, stopping, task.problem, best
-        self.run, self.rounds, self._margin_rounding = Progress(best), 0, margin_rounding
-        self.history: list[Report] = []
-        self.max_visits = np.inf
+    problem: Problem
+    label: Any
+    stopping: Stopping
+    best: Any
+    run: Any = field(init=False)
+    max_visits: float = field(init=False)
+    rounds: int = field(default=0, init=False)
+    history: list[Report] = field(default_factory=list, init=False)
+    margin_rounding: float = field(default=0.0, init=False)
 
     def solve(self, plan: Iterable[Stage]) -> Status:
         """Run the solvers of the plan in their order; return the status with which the last of them ended.
@@ -82,7 +89,7 @@ class Fit(ABC):
         The next one follows unless the gap is small enough (`Stage.enough`), the deadline has passed, or there is no
         separator. A stage with the algorithm of the one before continues its rounds; another one gets a new state.
         """
-        status, algorithm, rounds = None, None, iter(())
+        self.run, status, algorithm, rounds = Progress(self.best), None, None, iter(())
         for stage in plan:
             status, self.max_visits = self.stopping.deadline.status(), stage.max_row_visits
             if status is None and stage.points is None:
@@ -126,7 +133,7 @@ class Fit(ABC):
 
     def ends(self) -> Status | None:
         """Return the status with which the fit ends whatever is proved; None if it goes on."""
-        if self.problem.hard and self.run.best.upper <= self._margin_rounding:
+        if self.problem.hard and self.run.best.upper <= self.margin_rounding:
             return Status.UNDECIDED  # until the verdict on separability
         if not self.run.finite:
             return Status.NOT_FINITE
@@ -140,7 +147,7 @@ class Fit(ABC):
         best, run, deadline = self.best, self.run, self.stopping.deadline
         report = Report(
             len(self.history) + ended, time.perf_counter() - deadline.began, best.lower, best.upper, best.gap,
-            run.presentations, run.steps, name, self.task.label, best.margin(), reason,
+            run.presentations, run.steps, name, self.label, best.margin(), reason,
         )  # fmt: skip
         if ended:
             self.history.append(report)
@@ -159,13 +166,15 @@ class Fit(ABC):
         """Return UNDECIDED if no separator of a hard margin exists, or none could be proved; decided once."""
 
 
+@dataclass(eq=False)
 class LinearFit(Fit):
     """A task on rows of data. Its points are certified on the caller's data.
 
     Parameters
     ----------
+    problem, label, stopping, best
+        As of `Fit`.
     task : Task
-    stopping : Stopping
     sample : Sample
         The caller's data, on which points are certified.
     places : ndarray of int or None
@@ -173,22 +182,20 @@ class LinearFit(Fit):
 
     Attributes
     ----------
-    task : Task
     certificate : Certificate or None
         That of the best dual point.
     verdict : Verdict or None
         The verdict on separability of a hard margin, if it was asked for.
+    estimate : float
+        The gap of the solver at the last point that was certified.
     """
 
-    def __init__(self, task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | None) -> None:
-        super().__init__(task, stopping, Best(task.problem, sample.X.shape[1], sample.y.size))
-        self.sample, self.places = sample, places
-        self.certificate: Certificate | None = None
-        self.verdict: Verdict | None = None
-        self._separability_open = self.problem.hard
-        self.estimate = np.inf  # the gap of the solver at the last point that was certified
-        if self.task.point is not None:
-            self.keep(starting_point(self.task, *self.task.point))
+    task: Task
+    sample: Sample
+    places: np.ndarray | None
+    certificate: Certificate | None = field(default=None, init=False)
+    verdict: Verdict | None = field(default=None, init=False)
+    estimate: float = field(default=np.inf, init=False)
 
     @cached_property
     def check(self) -> StopCheck:
@@ -260,13 +267,13 @@ class LinearFit(Fit):
 
     def without_separator(self, stage: Stage) -> Status | None:
         due, algorithm = ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1, stage.algorithm
-        if not self._separability_open or self.best.lower > 0.0 or self.rounds < due:
+        decided = not self.problem.hard or self.verdict is not None
+        if decided or self.best.lower > 0.0 or self.rounds < due:
             return None
         # a round of a `Program` costs as much as the verdict
         early = not isinstance(algorithm, Program) and self.run.presentations < stage.verdict_after
         if early or algorithm is None or algorithm.decides:
             return None
-        self._separability_open = False
         self.verdict = self.task.separability(None)
         return Status.UNDECIDED if isinstance(self.verdict, Inseparable | Undecided) else None
 
@@ -294,13 +301,16 @@ def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | N
     """
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        fit = LinearFit(task, stopping, sample, places)
+        best = Best(task.problem, Primal(np.zeros(sample.X.shape[1]), 0.0), np.zeros(sample.y.size))
+        fit = LinearFit(task.problem, task.label, stopping, best, task, sample, places)
+        if task.point is not None:
+            fit.keep(starting_point(task, *task.point))
         status = fit.solve(stages(task, stopping.tol))
         if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:  # a callback has ended the fit
             fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
             point = point_of_class_means(fit.task)
-            if fit.problem.euclidean:
+            if task.problem.euclidean:
                 fit.run = run = fit.begin_run(DualCoordinateDescent())
                 sweep(run, run.h, full_order(run))
                 run.evaluate_iterate()
@@ -309,7 +319,7 @@ def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | N
             fit.rounds += 1
             fit.report("start", "nothing was found before the end: one pass, or the means of the classes")
         found = _solution(fit, status)
-        if not fit.problem.hard or found.status is Status.CERTIFIED:
+        if not task.problem.hard or found.status is Status.CERTIFIED:
             return found
         return _with_separability(fit, found)
 
@@ -319,7 +329,8 @@ def _solution(fit: LinearFit, status: Status) -> Solution:
     assert fit.certificate is not None
     certificate = replace(fit.certificate, lower=fit.best.lower, upper=fit.best.upper)
     status = proved_status(status, fit.problem, certificate, fit.stopping.tol)
-    return Solution(*fit.best.primal, fit.best.alpha, status, fit.rounds, fit.history, certificate)
+    w, b = fit.best.primal
+    return Solution(w, b, fit.best.alpha, status, fit.rounds, fit.history, certificate)
 
 
 def proved_status(status: Status, problem: Problem, bounds: Any, tol: float) -> Status:
@@ -362,7 +373,7 @@ def _with_separability(fit: LinearFit, found: Solution) -> Solution:
     if isinstance(verdict, Inseparable):
         alpha = np.zeros(fit.sample.y.size)
         alpha[verdict.support] = verdict.alpha
-        certificate = certify(fit.problem, fit.sample, found.w, found.b, alpha)
+        certificate = certify(task.problem, fit.sample, found.w, found.b, alpha)
         return replace(
             found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
         )
@@ -416,7 +427,9 @@ class KernelFit(Fit):
         diagonal = task.rows.diagonal
         # of one product, and a factor for sums of products: an upper bound of margins below it counts as 0
         rounding = 100.0 * EPS * float(diagonal.max(initial=0.0)) ** 0.5
-        super().__init__(task, stopping, GramBest(task.problem, task.y, task.weights, diagonal), rounding)
+        best = GramBest(task.problem, task.y, task.weights, diagonal)
+        super().__init__(task.problem, task.label, stopping, best)
+        self.task, self.margin_rounding = task, rounding
 
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         if isinstance(algorithm, Decomposition):
@@ -485,7 +498,11 @@ def solve_kernel(
         proofs = certified(problems, points)
     return [
         KernelSolution(
-            point, bounds, proved_status(status, fit.problem, bounds, stopping.tol), fit.rounds, fit.history
+            point,
+            bounds,
+            proved_status(status, fit.problem, bounds, stopping.tol),
+            fit.rounds,
+            fit.history,
         )
         for (fit, status), (point, bounds) in zip(ended, proofs, strict=True)
     ]

@@ -376,7 +376,7 @@ class Run(State):
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
     ) -> None:
-        best = Best(task.problem, task.rows.d, task.rows.n)
+        best = Best(task.problem, Primal(np.zeros(task.rows.d), 0.0), np.zeros(task.rows.n))
         super().__init__(task, task.rows, slice(None), algorithm, tol, rng, interrupted, best)
         if task.start is not None:
             self._begin_at_duals(task.start)

@@ -234,7 +234,8 @@ def compare(
         compiled, found = -1.0, []
         while compiled < seconds_compiled() and not deadline.stopped.is_set():  # until nothing was compiled
             compiled = seconds_compiled()
-            with Deadline(model.max_time) as deadline:
+            deadline = Deadline(model.max_time)
+            with deadline.interruptible():
                 found = tasks.entries(name, ready[name], deadline)
         entries, left = entries + found, running[number:]
         if deadline.stopped.is_set():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from contextlib import ExitStack, closing
 from typing import Any
@@ -16,7 +17,7 @@ from ..certificates.verification import verdicts_about
 from ..data.partitions import ArrayPartitions, BadRowError, Partitions
 from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.verification import verify_partitions
-from ..numerics.files import are_paths, cluster_of, has_labelled_rows
+from ..numerics.files import place_of
 from ..numerics.sizes import one_thread
 from ..readers.files import paths_of
 from ..readers.row_cache import StoredRows, open_rows
@@ -25,7 +26,7 @@ from ..readers.table import DataError, Expected
 from ..separability.passes import verify_in_passes
 
 
-@one_thread
+@one_thread()
 def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cache_dir: Any = None) -> Any:
     """Recompute every number of a model's certificate from the data, in float64, rounding outwards.
 
@@ -62,12 +63,13 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         model has no certificate, such as models from files of other programs, streams, pipelines and searches; the
         message states the reason and the object that has one.
     """
-    if has_labelled_rows(X, y):
+    place = place_of(X, y)
+    if place == "files":
         require(not isinstance(model, Checked), "a verdict is verified on rows in memory.")
         folder = cache_dir or getattr(model, "cache_dir", None)
         stored = open_rows(X, cache_dir=folder, labels=y, **_columns_of(model, X, y))
         return verify_stored(model, stored)
-    if cluster_of(X) is not None:
+    if place != "memory":
         return _verify_on_cluster(model, X, y, sample_weight)
     if isinstance(model, Checked):
         return model.verify(X, y)
@@ -85,7 +87,7 @@ def _columns_of(model: Any, X: Any, y: Any) -> dict[str, Any]:
     features = [str(name) for name in names]
     layout = {name: source[name] for name in ("label", "header", "delimiter") if source.get(name) is not None}
     options = [{}, layout, layout | {"use": features}]
-    if not are_paths(X):  # a stream is read once, and has no cache
+    if not isinstance(X, str | os.PathLike | list | tuple):  # a stream is read once, and has no cache
         return options[-1]
 
     def select(keywords: dict[str, Any]) -> bool:
@@ -102,7 +104,7 @@ def _columns_of(model: Any, X: Any, y: Any) -> dict[str, Any]:
 
 def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:
     """Recompute bounds where the rows of a Dask collection or a Spark frame are; errors as of `verify`."""
-    gathered = "X.toPandas()" if cluster_of(X) == "spark" else "X.compute()"
+    gathered = "X.toPandas()" if place_of(X) == "spark" else "X.compute()"
     require(not isinstance(model, Checked), f"a verdict is verified on rows in memory: give {gathered}.")
     require(hasattr(model, "certificate_"), nothing_to_verify(model))
     require(

@@ -19,6 +19,7 @@ from typing import IO, Any
 # use, more keep their space. systemd-tmpfiles deletes files in /tmp at this age.
 OLD_DAYS = 10
 OLD = ".old"  # ends the temporary name of a folder that is to be deleted
+CLUSTERS = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}  # of the packages of collections
 _PROCESS = secrets.token_hex(4)  # tells this process from an earlier one of the same number
 _TEMPORARY = re.compile(
     r"\..*\.maxmargin-(?P<machine>[0-9a-f]{6})\.(?P<process>\d{1,10})-(?P<token>[0-9a-f]{8})\.[0-9a-f]{8}(\.old)?",
@@ -189,26 +190,22 @@ def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -
         raise PermissionError(errno.EACCES, "nothing may be written to this folder", str(folder))
 
 
-def cluster_of(rows: Any) -> str | None:
-    """Return "dask" or "spark" for rows that are a collection of its; None for others."""
-    package = type(rows).__module__.split(".", 1)[0]
-    return {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}.get(package)
+def place_of(X: Any, y: Any = ()) -> str:
+    """Return where rows are: on a cluster ("dask", "spark"), in "files", or in "memory".
 
-
-def are_paths(X: Any) -> bool:
-    """Return whether X is the path of a file, or a list of paths."""
-    names = X if isinstance(X, list | tuple) and X else [X]
-    return all(isinstance(name, str | os.PathLike) for name in names)
+    Arrow tables, streams and data frames without y, which have to hold the labels as well, are read as files are.
+    """
+    package = type(X).__module__.split(".", 1)[0]
+    if package in CLUSTERS:
+        return CLUSTERS[package]
+    return "files" if names_files(X) or (y is None and hasattr(X, "__arrow_c_stream__")) else "memory"
 
 
 def names_files(X: Any) -> bool:
     """Return whether X is the path of a file, a list of paths, or a data set of pyarrow."""
-    return are_paths(X) or type(X).__module__ == "pyarrow._dataset"
-
-
-def has_labelled_rows(X: Any, y: Any) -> bool:
-    """Return whether X names files, or is an Arrow table, stream or data frame that has to hold the labels as well."""
-    return names_files(X) or (y is None and hasattr(X, "__arrow_c_stream__"))
+    names = X if isinstance(X, list | tuple) and X else [X]
+    paths = all(isinstance(name, str | os.PathLike) for name in names)
+    return paths or type(X).__module__ == "pyarrow._dataset"
 
 
 # Characters of the longest message. More show more of names and numbers of a file, of which a damaged one may have

@@ -6,8 +6,9 @@ import math
 import os
 import re
 import sys
-from contextlib import ContextDecorator, suppress
-from functools import cached_property
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
 from numbers import Integral, Real
 from pathlib import Path
 from threading import Lock
@@ -30,17 +31,15 @@ def draw_seeds(random_state: Any, size: int) -> np.ndarray:
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=size)
 
 
-def is_real(value: Any) -> bool:
-    """Return whether a value is a real number that float64 holds, or inf; booleans, numbers in Python, are not."""
+def is_real(value: Any, above: float = -math.inf, most: float = math.inf) -> bool:
+    """Return whether a value is a real number, but no boolean, that is larger than `above` and at most `most`."""
     try:
-        return isinstance(value, Real) and not isinstance(value, bool) and float(value) == float(value)
-    except OverflowError:
+        return isinstance(value, Real) and not isinstance(value, bool) and above < float(value) <= most
+    except OverflowError:  # an integer beyond float64
         return False
 
 
-def is_finite(value: Any, above: float = -math.inf) -> bool:
-    """Return whether a value is a finite real number larger than `above` and not a boolean."""
-    return is_real(value) and above < float(value) < math.inf
+is_finite = partial(is_real, most=sys.float_info.max)
 
 
 def is_whole(value: Any, least: float = -math.inf) -> bool:
@@ -80,7 +79,9 @@ def require_weight_memory(vectors: int, width: int) -> None:
 
     Sparse rows take memory for their entries alone; one large index makes the weights of a model large.
     """
-    if shortage := memory_shortage(8.0 * vectors * width):
+    needed = 8.0 * vectors * width
+    # to read the free memory takes as long as a small fit
+    if needed > 2**20 and (shortage := memory_shortage(needed)):
         raise ValueError(
             f"a weight for each of {width} features takes {shortage}: number the features without gaps, or hash them "
             "(sklearn.feature_extraction.FeatureHasher)."
@@ -89,7 +90,7 @@ def require_weight_memory(vectors: int, width: int) -> None:
 
 def memory_shortage(needed: float) -> str:
     """Return the sizes of needed and free memory as text where `needed` bytes are not free, otherwise ""."""
-    free = available_memory() if needed > 2**20 else math.inf  # to read it takes as long as a small fit
+    free = available_memory()
     return f"about {size_text(needed)} of memory, and {size_text(free)} are free" if needed > free else ""
 
 
@@ -131,36 +132,31 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
     return wanted if parts is None else max(1, min(wanted, parts))
 
 
-class BlasThreads(ContextDecorator):
-    """Context in which BLAS has `count` threads, in all threads of Python.
+_BLAS_LOCK = Lock()
+_LIMITS: list[
+    Any
+] = []  # an entry for each block inside `one_thread`: of the first one the limit that it set, if any
 
-    The setting belongs to the process. With several fits at the same time it is set by the first that enters the
-    context, and restored by the last that leaves it.
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let BLAS have one thread within the block, in all threads of Python.
+
+    Threads of BLAS wait for each other by spinning, which on shared cores takes more time than it saves; and the
+    rounding of sums would depend on their number. The setting belongs to the process: with several fits at the same
+    time it is made by the first, and restored by the last that ends.
     """
-
-    def __init__(self, count: int) -> None:
-        self.count, self._lock, self._inside = count, Lock(), 0
-        self._limit: Any = None
-
-    @cached_property
-    def _blas(self) -> ThreadpoolController:
-        return ThreadpoolController().select(user_api="blas")
-
-    def __enter__(self) -> None:
-        with self._lock:
-            libraries = self._blas.lib_controllers
-            if not self._inside and any(library.num_threads != self.count for library in libraries):
-                self._limit = self._blas.limit(limits=self.count)
-            self._inside += 1
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if not self._inside and self._limit is not None:
-                self._limit.restore_original_limits()
-                self._limit = None
-
-
-# Threads of BLAS wait for each other by spinning, which on shared cores takes more time than it saves; and the rounding
-# of sums would depend on their number.
-one_thread = BlasThreads(1)
+    with _BLAS_LOCK:
+        changes = not _LIMITS and any(library.num_threads != 1 for library in _blas().lib_controllers)
+        _LIMITS.append(_blas().limit(limits=1) if changes else None)
+    try:
+        yield
+    finally:
+        with _BLAS_LOCK:
+            if (limit := _LIMITS.pop()) is not None:
+                limit.restore_original_limits()

@@ -20,7 +20,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.files import (
-    are_paths,
     delete_left_over,
     faults_of,
     folder_of_this_process,
@@ -133,7 +132,7 @@ def open_rows(
         If a file cannot be read, or the cache not be written.
     """
     expected = Expected(label=label, use=use, drop=drop, header=header, delimiter=delimiter)
-    if not are_paths(source):
+    if not isinstance(source, str | os.PathLike | list | tuple):
         return _open_stream(opened_stream(source, expected), cache_dir, block_bytes, interrupted)
     sources, label_sources = paths_of(source), paths_of(labels or ())
     found = opened(sources, label_sources, expected, n_features)

@@ -39,7 +39,7 @@ from .linear import LinearSearch, on_all_columns
 from .passes import PassSearch, signs_of
 
 
-@one_thread
+@one_thread()
 def separate(
     X: Any,
     y: Any,
@@ -129,7 +129,7 @@ def separate(
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
     function = kernel_named(kernel, table, gamma, degree, coef0)
-    with deadline:
+    with deadline.interruptible():
         if not isinstance(function, Linear):
             _check_kernel(function, table, problem)
         # with a time limit the limit alone ends the search
@@ -141,7 +141,7 @@ def separate(
     return verdict
 
 
-@one_thread
+@one_thread()
 def separate_stored(
     stored: StoredRows,
     *,
@@ -177,7 +177,7 @@ def separate_stored(
         """Return the verdict on rows in memory."""
         return decide(problem, held.X, signs_of(held), classes, tol=tol, **options)
 
-    with deadline:
+    with deadline.interruptible():
         if IN_MEMORY_COPIES * bytes_of(X) <= limit:
             signs = np.where(np.asarray(codes) == 1, 1.0, -1.0)
             verdict = decide(problem, loaded(X), signs, classes, tol=float(tol), **options)

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -58,52 +58,16 @@ DUAL_SHARE = 0.1
 CHUNK = 1 << 20
 
 
-@dataclass(frozen=True)
-class Effort:
-    """What is done for each block that is read.
-
-    Attributes
-    ----------
-    moved_sweeps : int
-        Sweeps over the rows that moved, after each sweep over the rows in memory, at most.
-    kept_share : float
-        Part of the rows in memory that is kept. The smaller rest is a block: more blocks make a pass.
-    """
-
-    moved_sweeps: int
-    kept_share: float
-
-
+# What is done for each block that is read, with little and with more effort: the sweeps over the rows that moved, after
+# each sweep over the rows in memory, at most; and the part of the rows in memory that is kept. The smaller rest is a
+# block: more blocks make a pass.
+#
 # With little effort a pass is cheap; problems with a large C need more. Passes to 1e-4 with at most 5, 100 and 300
 # sweeps over the rows that moved: adult at C = 100 (hinge) more than 25, 8, 5; web more than 25, 10, 8. With 0.8 of the
 # rows in memory kept adult takes 8 in place of 11 passes (at most 100 sweeps), each of which takes 2.5 times as long.
 # Text of 100,000 x 30,000 at C = 1 (hinge, 5 % of the rows in memory) takes 8 passes and 56 steps for each row with
 # 1 sweep and 0.5 of the rows, 7 passes and 306 steps with 5 sweeps, and 0.8 of the rows after four passes.
-EFFORTS = (Effort(5, 0.5), Effort(300, 0.8))
-
-
-@dataclass(frozen=True)
-class LoopSettings:
-    """Numerical settings. Values were chosen on adult, web and generated text of 100,000 x 30,000, with 10 % of the
-    rows in memory.
-    """
-
-    # Sweeps over the rows in memory for each block. Each is followed by sweeps over the rows that moved, until the gap
-    # on these is this part of that on all rows in memory.
-    sweeps: int = 3
-    moved_share: float = 0.1
-    efforts: tuple[Effort, ...] = EFFORTS
-    # Passes that may be left, at the rate of the last one, without another effort. A smaller number spends time where
-    # few more passes are enough; with a larger one problems with a large C take more passes.
-    most_passes_left: float = 4.0
-    # At the end of a pass the kept rows are swept until the gap on these rows is this part of its first value.
-    end_share: float = 0.1
-    end_sweeps: int = 50
-    # Square of the constant coordinate of a free intercept, as a part of the mean |x_i|^2; as in `fit.state`.
-    intercept_step: float = 0.1
-
-
-SETTINGS = LoopSettings()
+EFFORTS = ((5, 0.5), (300, 0.8))
 
 
 def rows_in_memory(memory: float, partitions: ArrayPartitions) -> int:
@@ -161,12 +125,7 @@ class LoopsRun:
     @property
     def most_kept(self) -> int:
         """The number of rows that are kept, at most."""
-        return max(int(self.effort.kept_share * self.rows), 1)
-
-    @property
-    def effort(self) -> Effort:
-        """What is done for each block at present."""
-        return SETTINGS.efforts[self.level]
+        return max(int(EFFORTS[self.level][1] * self.rows), 1)
 
     def _choose_effort(self, last_gap: float) -> None:
         """Raise the effort if too many passes were left at the rate at which this pass reduced the gap."""
@@ -174,8 +133,9 @@ class LoopsRun:
         if gap <= tol or last_gap == np.inf:  # the first pass has no gap
             return
         rate = np.log(last_gap / gap)
-        if np.log(gap / tol) > SETTINGS.most_passes_left * rate:
-            self.level = min(self.level + 1, len(SETTINGS.efforts) - 1)
+        # with fewer than four time is spent where few passes are enough; with more, a large C takes more passes
+        if np.log(gap / tol) > 4.0 * rate:
+            self.level = 1
 
     @property
     def z(self) -> np.ndarray:
@@ -225,7 +185,7 @@ class LoopsRun:
             fresh = np.isin(block.numbers, self.kept.numbers, assume_unique=True, invert=True)
             rows = self.kept.merge(block.some(np.flatnonzero(fresh)))
         loaded = _LoadedRows(self, rows)
-        for _ in range(SETTINGS.sweeps):
+        for _ in range(3):
             loaded.sweep()
         self.kept = rows
         if rows.size > self.most_kept:
@@ -244,17 +204,17 @@ class LoopsRun:
             self.u[-1] += self.rho * self.balance
 
     def _finish(self) -> None:
-        """Sweep the kept rows until the gap on them is small, as `LoopSettings.end_share` says."""
+        """Sweep the kept rows until the gap on them is a tenth of its first value, at most 50 times."""
         if self.kept is None:
             return
         loaded, first = _LoadedRows(self, self.kept), np.inf
-        for k in range(SETTINGS.end_sweeps):
+        for k in range(50):
             gap = loaded.sweep()
             first = gap if k == 0 else first
             loaded.store()
             self._move_centre()
             loaded.h.space.vector.w[:] = self.u
-            if gap <= SETTINGS.end_share * first or self.fit.check():
+            if gap <= 0.1 * first or self.fit.check():
                 return
 
     def _prove(self, sums: Sums, z: np.ndarray) -> None:
@@ -298,7 +258,7 @@ class _LoadedRows:
     def __init__(self, run: LoopsRun, rows: Rows) -> None:
         patterns, weights = Patterns(rows.X), np.where(rows.codes >= 0, rows.weights, 0.0)
         if run.problem.free and not run.rho:
-            square = SETTINGS.intercept_step * float(patterns.square.mean())
+            square = 0.1 * float(patterns.square.mean())  # as in `fit.state`
             run.rho = square**0.5 if square > 0.0 else 1.0
         self.run, self.rows, self.side_by_side = run, rows, patterns.side_by_side
         self.rule, self.y = Descend(1.0), signs_of(rows, run.fit.positive)
@@ -309,15 +269,17 @@ class _LoadedRows:
         self.rows_per_call = max(int(ENTRIES_PER_CALL * rows.size / max(patterns.entries, 1)), 1)
 
     def sweep(self) -> float:
-        """Sweep all rows in random order, then the rows that moved; return the gap on all rows, by their scores.
+        """Sweep all rows in random order, then the rows that moved, until the gap on these is a tenth of that on all.
+
+        Return the gap on all rows, by their scores.
 
         A row moves where its dual variable changes.
         """
         order = shuffled(self.rows.size, self.run.rng, self.side_by_side)
         moved, gap = self._present(order)
-        settings, rest = SETTINGS, gap
-        for _ in range(self.run.effort.moved_sweeps):
-            if not moved.size or rest <= settings.moved_share * gap:
+        rest = gap
+        for _ in range(EFFORTS[self.run.level][0]):
+            if not moved.size or rest <= 0.1 * gap:
                 break
             moved, rest = self._present(moved)
         return gap

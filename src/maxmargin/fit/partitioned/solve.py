@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
-from ...data.door import check_longest
+from ...data.door import check_rows
 from ...data.partitions import ArrayPartitions, Partitions
 from ...problem.problem import Problem, Status
-from ..best import Best
+from ..best import Best, Primal
 from ..deadline import Deadline, solve_tasks
 from ..policy import Stage
-from ..report import Solution, Stopping, Task
+from ..report import Solution, Stopping
 from ..solve import Fit
 from ..state import Progress
 from .cached_loops import loops_passes
@@ -124,18 +124,13 @@ class PassFit(Fit):
         That of the rows in the last pass.
     """
 
-    best: Any
-
     def __init__(
         self, whole: PartitionedFit, k: int, deadline: Deadline, drawn: DrawnRows | None, opened: ExitStack
     ) -> None:
         two, problem = whole.problems == 1, whole.problem
-        best = Best(problem, whole.partitions.shape[1], 0)
+        best = Best(problem, Primal(np.zeros(whole.partitions.shape[1]), 0.0), _nothing)
         stopping = replace(whole.stopping, deadline=deadline)
-        nothing = np.zeros(0)  # labels and weights are read with the rows
-        label = None if two else whole.classes[k]
-        super().__init__(Task(problem, whole.partitions, nothing, nothing, label=label), stopping, best)
-        self.best.alpha = _nothing
+        super().__init__(problem, None if two else whole.classes[k], stopping, best)
         self.whole, self.k, self.positive, self.drawn, self.opened = whole, k, 1 if two else k, drawn, opened
         self.coordinates = Coordinates(problem, whole.partitions.shape[1])
         self.fingerprint: Fingerprint | None = None
@@ -166,7 +161,7 @@ class PassFit(Fit):
 
         Rows beyond the domain are refused.
         """
-        check_longest(sums.longest)
+        check_rows(sums.longest)
         difference = None if self.fingerprint is None else self.fingerprint.difference(sums.data)
         if difference is not None:
             raise ValueError(
