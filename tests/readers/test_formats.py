@@ -371,7 +371,7 @@ class TestFaults:
         [
             ({"a": 1}, "the file needs an array X, or the arrays data, indices, indptr and shape"),
             ({"X": np.ones(3), "y": [1, 2, 3]}, "X must have two dimensions"),
-            ({"X": np.ones((3, 2))}, "there is no array 'y'"),
+            ({"X": np.ones((3, 2))}, "the file has no labels"),
             ({"X": np.ones((3, 2)), "y": [1, 2]}, "y must hold one label for each of the 3 rows"),
             ({"X": [[1.0], [-np.inf]], "y": [1, 2]}, "row 2 (counted from 1), column 1 is -inf"),
             ({"X": np.ones((2, 2)), "y": [1, np.nan]}, "the label of row 2 (counted from 1) is nan"),
@@ -382,10 +382,6 @@ class TestFaults:
             ),
             ({"X": np.ones((1, 1)), "y": np.array([{}], dtype=object)}, "this is not a valid"),
             ({"X": np.ones((2, 2)), "y": [1j, 2.0]}, "labels must be numbers or text"),
-            (
-                {"X": np.ones((1, 2)), "y": np.array([0x110000], np.uint32).view("<U1")},
-                "a label is text that is not",
-            ),
             (
                 {"data": [1.0], "indices": [0], "indptr": [0, 1], "shape": (1, 2), "format": "bsr", "y": [1]},
                 "the sparse matrix has the format 'bsr'",
@@ -402,13 +398,14 @@ class TestFaults:
         assert refusal(write(tmp_path / "b", b"# one\n")).startswith("the file holds no rows")
         np.save(tmp_path / "y.npy", SIGNS[:-1])
         np.save(tmp_path / "X.npy", X)
+        np.savez(tmp_path / "a.npz", X=X, y=SIGNS)
         rows, labels = tmp_path / "X.npy", tmp_path / "y.npy"
         both = [file_of(tmp_path / name, X, SIGNS) for name in ("a.svm", "a.csv")]
         for source, y, words in (
-            (rows, labels, r"X\.npy: there must be one label for each of the 300 rows"),
+            (rows, labels, r"X\.npy: .*y\.npy must hold one label for each of the 300 rows"),
             (rows, None, r"X\.npy: name one \.npy file of labels"),
             (both, None, r"a\.csv: this is CSV, and .*a\.svm is svmlight text"),
-            (file_of(tmp_path / "a.npz", X, SIGNS), None, "cannot be read block by block"),
+            (tmp_path / "a.npz", None, "cannot be read block by block"),
         ):
             with pytest.raises(ValueError, match=words):
                 MaxMarginClassifier(memory="1GB").fit(source, y)

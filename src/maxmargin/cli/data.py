@@ -10,22 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..numerics.progress import announce
-from ..readers import DataError, Expected, Table, names_columns, read
+from ..readers import DataError, Expected, Table, read
 from ..readers.files import check_file
 from ..readers.table import TooLargeError
-
-
-def _check_columns(data: Path, columns: Expected) -> None:
-    """Raise DataError where columns are named, and this kind of file has no names of columns."""
-    if names_columns(data, columns.header, columns.delimiter):
-        return
-    given = {"--label": columns.label, "--columns": columns.use, "--drop": columns.drop}
-    for option, value in given.items():
-        if value:
-            raise DataError(
-                f"{data}: {option} names a column of a .csv, .parquet or .arrow file, and the columns of this kind of "
-                f"file have no names; leave {option} out."
-            )
 
 
 def read_labelled(data: Path, n_features: int | None, columns: Expected) -> Table:
@@ -43,10 +30,6 @@ def read_labelled(data: Path, n_features: int | None, columns: Expected) -> Tabl
     DataError
         If an option does not apply to the file, or its labels are missing or no classes.
     """
-    _check_columns(data, columns)
-    if n_features is not None and names_columns(data, columns.header, columns.delimiter):
-        raise DataError(f"{data}: the number of features is that of the header; leave --n-features out.")
-    _refuse_folder(data)
     table = read(data, **vars(replace(columns, n_features=n_features)))
     if table.y is None:
         raise DataError(f"{data}: the file has no labels, which a fit needs; add a label to each row.")
@@ -56,12 +39,6 @@ def read_labelled(data: Path, n_features: int | None, columns: Expected) -> Tabl
         )
     announce("loading the solver")  # the modules that a command imports after the data
     return table
-
-
-def _refuse_folder(data: Path) -> None:
-    """Raise TooLargeError at a folder, whose files are only read in blocks; commands that cannot do so print it."""
-    if data.is_dir():
-        raise TooLargeError(f"{data}: this is a folder; name a file in it.")
 
 
 def stored_rows(
@@ -74,11 +51,8 @@ def stored_rows(
     """Open rows that are read in passes; arguments are those of `read_labelled` and of `row_cache.open_rows`."""
     from ..readers.row_cache import open_rows
 
-    _check_columns(data, columns)
-    if not data.is_dir():
-        check_file(data)
-    named = {name: getattr(columns, name) for name in ("label", "use", "drop", "header", "delimiter")}
-    return open_rows(data, cache_dir=cache_dir, n_features=n_features, interrupted=interrupted, **named)
+    requirements = vars(replace(columns, n_features=n_features))
+    return open_rows(data, cache_dir=cache_dir, interrupted=interrupted, **requirements)
 
 
 def stored_table(stored: Any) -> Table:
@@ -100,7 +74,6 @@ class StoredLabels:
 def read_model_and_data(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Table]:
     """Read a model and data for it; columns with names are put in the model's order."""
     model, expected = _model_and_expected(model_path, data, columns)
-    _refuse_folder(data)
     return model, read(data, **vars(expected))
 
 
@@ -109,15 +82,20 @@ def model_and_blocks(model_path: Path, data: Path, columns: Expected) -> tuple[A
 
     Rows that exceed the memory are read as the blocks are asked for. Numbers are None where the data have no labels.
     """
-    from ..readers.sources import RowsForModel
+    from ..readers.sources import opened
+    from ..readers.table import Classes
 
     model, expected = _model_and_expected(model_path, data, columns)
     try:
-        _refuse_folder(data)
         table = read(data, **vars(expected))
     except TooLargeError:
-        rows = RowsForModel(data, expected)
-        return model, rows.blocks(), rows.labels
+        classes = Classes()
+
+        def names() -> np.ndarray:
+            labels, places = classes.sorted()
+            return labels[places]
+
+        return model, opened([data], [], expected).rows_for_model(classes), names
     if table.y is None:
         return model, [(table.X, None)], list
     labels, numbers = np.unique(table.y, return_inverse=True)
@@ -149,7 +127,6 @@ def _model_and_expected(model_path: Path, data: Path, columns: Expected) -> tupl
 
     model: Any = load(model_path)
     expected = expected_of(model, columns)
-    _check_columns(data, expected)
     # X has no names, but its columns are in order: scikit-learn's warning about missing names would be wrong
     vars(model).pop("feature_names_in_", None)
     return model, expected

@@ -169,19 +169,16 @@ def _check_in_passes(model: Path, data: Path, columns: Any) -> tuple[Any, Any, A
     """Return a model, its data as `stored_table`, and its recomputed certificate, where the data exceed the memory."""
     from ..inspection.verification import require_linear_certificate, verify_stored
     from ..io.model_file import load
-    from ..readers import names_columns
     from ..readers.sources import opened
     from .data import expected_of, stored_rows, stored_table
 
     fitted: Any = load(model)
     require_linear_certificate(fitted)  # before a cache of the data is written
     expected = expected_of(fitted, columns)
-    features, named = expected.features, names_columns(data, expected.header, expected.delimiter)
-    if named and features is not None and not columns.use:
-        found = opened([data], [], replace(expected, n_features=None, features=None), None).features
-        if found not in (None, features):  # the same columns would find the cache of the fit
-            expected = replace(expected, use=features, drop=())
-    stored = stored_rows(data, None if named else fitted.n_features_in_, expected, fitted.cache_dir)
+    layout = opened([data], [], expected).layout
+    width = fitted.n_features_in_ if layout.features is None else None
+    chosen = replace(expected, features=None, label=layout.label, use=layout.features or (), drop=())
+    stored = stored_rows(data, width, chosen, fitted.cache_dir)
     return fitted, stored_table(stored), verify_stored(fitted, stored)
 
 

@@ -15,9 +15,9 @@ from ..estimators.decisions import text_of
 from ..estimators.online import OnlineMarginClassifier
 from ..io.model_file import save
 from ..numerics.files import check_place
-from ..readers import DataError, names_columns
-from ..readers.files import check_file
-from ..readers.svmlight import STANDARD_INPUT, Reader, RowBlock, ShuffleBuffer
+from ..readers import DataError
+from ..readers.files import DELIMITED, OTHER_THAN_TEXT, check_file, ending
+from ..readers.svmlight import STANDARD_INPUT, RowBlock, ShuffleBuffer, read_stream
 from ..readers.table import labels_of
 from .display import Progress
 from .options import STOPPED, Result, dashed
@@ -54,14 +54,14 @@ def fit_online(
     unused = [name for name in given if name not in PARAMETERS]
     if unused:
         raise DataError(f"{dashed(unused[0])} does not apply with --online; leave one of them out.")
-    if names_columns(data) or data.suffix.lower() == ".npz":
+    if ending(data) in (*OTHER_THAN_TEXT, *DELIMITED):
         raise DataError(f"{data}: --online reads svmlight text; convert the data, or leave out --online.")
     if n_features is None:
         raise DataError("--online needs the number of columns: give --n-features.")
     model, begin = OnlineMarginClassifier(**given), time.perf_counter()
     buffer = ShuffleBuffer(SHUFFLED, np.random.default_rng(given.get("random_state")))
     with Progress(quiet=quiet):
-        stopped = _learn(model, Reader(data, n_features), buffer, _labels(classes))
+        stopped = _learn(model, read_stream(data, n_features), buffer, _labels(classes))
     seconds = time.perf_counter() - begin
     save(model, output)
     if stopped:
@@ -76,7 +76,9 @@ def fit_online(
     return Result(facts, lines, STOPPED if stopped else 0)
 
 
-def _learn(model: Any, reader: Reader, buffer: ShuffleBuffer, classes: np.ndarray | None) -> str | None:
+def _learn(
+    model: Any, reader: Iterable[RowBlock], buffer: ShuffleBuffer, classes: np.ndarray | None
+) -> str | None:
     """Learn all rows; return the reason why they ended early, None at the end of the data.
 
     What stops it before any row is learnt is raised. After Ctrl-C the rows in the buffer are learnt.
@@ -85,12 +87,12 @@ def _learn(model: Any, reader: Reader, buffer: ShuffleBuffer, classes: np.ndarra
     def present(blocks: Iterable[RowBlock]) -> None:
         for block in blocks:
             if block.y.dtype.kind == "f":
-                raise DataError(f"{reader.name}: the labels are fractions, not classes; number the classes.")
+                raise DataError("the labels are fractions, not classes; number the classes.")
             model.source_ = {"label": None, "first_index": block.first_index}
             try:
                 model.partial_fit(block.X, block.y, buffer.labels if classes is None else classes)
             except ValueError as error:
-                raise DataError(f"{reader.name}: {error} All classes: --classes.") from None
+                raise DataError(f"{error} All classes: --classes.") from None
 
     stopped: DataError | KeyboardInterrupt | None = None
     try:

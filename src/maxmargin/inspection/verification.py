@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from contextlib import ExitStack, closing
 from typing import Any
 
@@ -19,10 +17,7 @@ from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.files import place_of
 from ..numerics.sizes import one_thread
-from ..readers.files import paths_of
 from ..readers.row_cache import StoredRows, open_rows
-from ..readers.sources import opened
-from ..readers.table import DataError, Expected
 from ..separability.passes import verify_in_passes
 
 
@@ -67,7 +62,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     if place == "files":
         require(not isinstance(model, Checked), "a verdict is verified on rows in memory.")
         folder = cache_dir or getattr(model, "cache_dir", None)
-        stored = open_rows(X, cache_dir=folder, labels=y, **_columns_of(model, X, y))
+        stored = open_rows(X, cache_dir=folder, labels=y, **_columns_of(model))
         return verify_stored(model, stored)
     if place != "memory":
         return _verify_on_cluster(model, X, y, sample_weight)
@@ -76,30 +71,13 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     return verification.verify(model, X, y, sample_weight)
 
 
-def _columns_of(model: Any, X: Any, y: Any) -> dict[str, Any]:
-    """Return the keywords of `open_rows` that select the columns of a model, by its names and the label of its fit.
-
-    Where fewer keywords select them, these are returned, so that a cache of the fit is found.
-    """
+def _columns_of(model: Any) -> dict[str, Any]:
+    """Return the keywords of `open_rows` that select the columns of a model, by its names and the label of its fit."""
     names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
     if names is None:
         return {}
-    features = [str(name) for name in names]
     layout = {name: source[name] for name in ("label", "header", "delimiter") if source.get(name) is not None}
-    options = [{}, layout, layout | {"use": features}]
-    if not isinstance(X, str | os.PathLike | list | tuple):  # a stream is read once, and has no cache
-        return options[-1]
-
-    def select(keywords: dict[str, Any]) -> bool:
-        """Return whether these keywords select the columns of the model."""
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                found = opened(paths_of(X), paths_of(y or ()), Expected(**keywords), None)
-        except DataError:
-            return False
-        return found.features in (None, features) and found.label == layout.get("label", found.label)
-
-    return next(filter(select, options), options[-1])
+    return layout | {"use": [str(name) for name in names]}
 
 
 def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:

@@ -6,18 +6,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..numerics.files import faults_of
-from ..numerics.progress import announce
-from .arrays import read_npz
 from .delimited import delimiter_of
-from .files import ARROW, TABLE, check_file, data_errors, kind_of, require_memory
-from .sources import Source, opened
-from .svmlight import PART, read_svmlight
-from .table import Classes, DataError, Expected, Table
+from .files import check_file
+from .sources import opened
+from .table import DataError, Expected, Table
 
-__all__ = ["DataError", "Expected", "Table", "delimiter_of", "names_columns", "read"]
+__all__ = ["DataError", "Expected", "Table", "delimiter_of", "read"]
 
 
 def read(path: str | os.PathLike[str], n_features: int | None = None, **requirements: Any) -> Table:
@@ -48,46 +42,5 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
         If the file cannot be read; the message says which line is wrong, and what to do.
     """
     path = Path(path)
-    expected = Expected(n_features, **requirements)
-    with data_errors(path):
-        check_file(path)
-        kind = kind_of(path, expected.header is not None or expected.delimiter is not None)
-        announce(f"reading {path.name}")
-        if kind == ".npz":
-            return read_npz(path, expected)
-        if kind not in (TABLE, ".npy", ".parquet", *ARROW):
-            return read_svmlight(path, expected)
-    return _table(opened([path], [], expected, None))
-
-
-def _table(source: Source) -> Table:
-    """Return all rows of a text table, or of one that is stored by columns."""
-    path, classes, parts, numbers = source.files[0], Classes(), list[np.ndarray](), list[np.ndarray]()
-    with data_errors(path):
-        require_memory(source.bytes_needed())
-    for _, X, codes in source.rows(classes, PART):
-        parts.append(X)
-        if codes is not None:
-            numbers.append(codes)
-    y = None
-    if numbers:
-        with faults_of(path, DataError):
-            labels, places = classes.sorted()
-        y = labels[places[np.concatenate(numbers)]]
-    return Table(np.concatenate(parts), y, source.features, source.label, layout=source.layout)
-
-
-def names_columns(
-    path: str | os.PathLike[str], header: bool | None = None, delimiter: str | None = None
-) -> bool:
-    """Return whether the columns of this kind of file, or of the files of a folder, have names.
-
-    `header` and `delimiter` are those of `Expected`.
-    """
-    path = Path(path)
-    if path.is_dir():
-        return True
-    if not path.is_file():
-        return False
-    with data_errors(path):
-        return kind_of(path, header is not None or delimiter is not None) in (TABLE, ".parquet", *ARROW)
+    check_file(path)
+    return opened([path], [], Expected(n_features, **requirements)).table()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, groupby, islice
 from math import isfinite
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 
 from ..numerics.files import Fault
 from .files import ending, open_data, sample
-from .table import LABEL_NAMES, Block, Expected, columns, listed, repeated
+from .table import LABEL_NAMES, Block, Expected, Layout, columns, listed, repeated
 
 SPACES = " "  # stands for runs of spaces and tabs
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "space": SPACES, "whitespace": SPACES}
@@ -26,8 +27,8 @@ _SNIFFED = 20  # lines
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """A text table, and the columns of it that are read.
+class _Lines:
+    """The lines of a text table: their delimiter, the names of all columns, and what is in these.
 
     Attributes
     ----------
@@ -39,12 +40,7 @@ class TextTable:
         Of all columns: x1, x2, ... where there is no header.
     booleans : list of int
         The places of features of True and False, by the first row.
-    features : list of str
-        Names of the features, in the order of the model.
     label : str or None
-        Name of the label column; None for a table without labels.
-    needed : float
-        Bytes of memory that the rows need.
     """
 
     path: Path
@@ -52,14 +48,7 @@ class TextTable:
     header: bool
     names: list[str]
     booleans: list[int]
-    features: list[str]
     label: str | None
-    needed: float
-
-    def remembered(self, expected: Expected) -> dict[str, Any]:
-        """Return what a model has to know to read other files of this layout, as keywords of `Expected`."""
-        header = {} if self.header and expected.header is None else {"header": self.header}
-        return header if expected.delimiter is None else header | {"delimiter": expected.delimiter}
 
 
 def delimiter_of(word: str) -> str:
@@ -73,8 +62,8 @@ def delimiter_of(word: str) -> str:
     return sign
 
 
-def text_table(path: Path, expected: Expected) -> TextTable:
-    """Return the layout of a text table: as `expected` says, else as `csv.Sniffer` and the first line do."""
+def open_table(path: Path, expected: Expected) -> Layout:
+    """Look at the beginning of a text table: it is as `expected` says, else as `csv.Sniffer` and the first line do."""
     text, ratio = sample(path)
     lines = text.decode("utf-8", "replace").splitlines(keepends=True)
     delimiter = expected.delimiter or ("\t" if ending(path) == ".tsv" else _sniffed(lines[:_SNIFFED]))
@@ -97,7 +86,14 @@ def text_table(path: Path, expected: Expected) -> TextTable:
     # numbers of 8 bytes each, an array that grows, and a copy of it
     needed = ratio * len(lines) * (30.0 * len(names) + 16.0)
     booleans = [k for k in booleans if k < len(names) and names[k] in {*features}]
-    return TextTable(path, delimiter, header, names, booleans, features, label, needed)
+    table = _Lines(path, delimiter, header, names, booleans, label)
+    remembered: dict[str, Any] = {} if header and expected.header is None else {"header": header}
+    if expected.delimiter is not None:
+        remembered["delimiter"] = delimiter
+    return Layout(
+        "CSV", partial(_blocks, table), needed, features, label, len(features), has_labels=label is not None,
+        remembered=remembered,
+    )  # fmt: skip
 
 
 def _sniffed(lines: list[str]) -> str:
@@ -141,20 +137,14 @@ def _fields(lines: Iterable[str], delimiter: str) -> Any:
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def stream_delimited(table: TextTable, size: int) -> Iterator[Block]:
-    """Read a text table block by block, of about `size` bytes of numbers, with or without labels.
-
-    Raises
-    ------
-    Fault
-        At the first row that is wrong.
-    """
-    wanted, done = {*table.features}, 0
+def _blocks(table: _Lines, features: list[str], size: int) -> Generator[Block, None, None]:
+    """Read a text table in blocks of about `size` bytes of numbers; raise Fault at the first row that is wrong."""
+    wanted, done = {*features}, 0
     # runs of features are read as numbers, other columns as text
     runs = [[*names] for _, names in groupby(table.names, lambda name: name in wanted or name)]
     types = [(f"{k}", float, len(run)) if run[0] in wanted else (f"{k}", "O") for k, run in enumerate(runs)]
     order = [name for name in table.names if name in wanted]
-    places = [order.index(name) for name in table.features]
+    places = [order.index(name) for name in features]
     options: Any = {
         "dtype": types, "delimiter": None if table.delimiter == SPACES else table.delimiter, "quotechar": '"',
         "comments": None, "converters": dict.fromkeys(table.booleans, _number), "ndmin": 1,
@@ -168,24 +158,18 @@ def stream_delimited(table: TextTable, size: int) -> Iterator[Block]:
             try:
                 found: Any = np.loadtxt(chain([line], lines), **options)
             except ValueError:
-                _raise_fault(table, done)
+                _raise_fault(table, wanted, done)
                 raise
             parts = {run[0]: found[f"{k}"] for k, run in enumerate(runs)}
             X = np.hstack([part for name, part in parts.items() if name in wanted])[:, places]
-            if not np.isfinite(X).all():
-                _raise_fault(table, done)
-            if table.label is None:
-                yield Block(X, None)
-            else:
-                texts = dict[str, int]()
-                codes = [texts.setdefault(text.strip(), len(texts)) for text in parts[table.label].tolist()]
-                if any(not text or "\n" in text for text in texts):
-                    _raise_fault(table, done)
-                yield Block(X, list(texts), np.array(codes))
+            labels = None if table.label is None else [text.strip() for text in parts[table.label].tolist()]
+            if not np.isfinite(X).all() or not all(text and "\n" not in text for text in {*(labels or ())}):
+                _raise_fault(table, wanted, done)
+            yield X, labels
             done += len(X)
 
 
-def _raise_fault(table: TextTable, done: int) -> None:
+def _raise_fault(table: _Lines, features: set[str], done: int) -> None:
     """Raise Fault at the first row that is wrong, after so many rows."""
     with open_data(table.path) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
         reader = _fields(file, table.delimiter)
@@ -198,7 +182,7 @@ def _raise_fault(table: TextTable, done: int) -> None:
                     fault = f"the label (column {name!r}) is empty, or a quote is open; correct it."
                     raise Fault(fault, reader.line_num)
                 known = k in table.booleans and cell in BOOLEANS
-                if name in table.features and not known and not (_is_number(cell) and isfinite(float(cell))):
+                if name in features and not known and not (_is_number(cell) and isfinite(float(cell))):
                     what = f"holds {cell[:40]!r}, which is not a finite number" if cell else "is empty"
                     remedy = "correct it, leave the row out, or name the column with --drop or --label"
                     raise Fault(f"column {name!r} {what}; {remedy}.", reader.line_num)

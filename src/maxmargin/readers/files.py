@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import bz2
-import csv
 import gzip
 import lzma
 import os
-import struct
-import zipfile
-import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from tokenize import TokenError
 from typing import IO, Any
 
 from ..numerics.files import Fault, faults_of, shortened
-from ..numerics.progress import announce
+from ..numerics.progress import ReadingStoppedError, announce
 from ..numerics.sizes import memory_shortage
 from .table import DataError, TooLargeError
 
@@ -28,11 +23,6 @@ ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".data")  # 
 OTHER_THAN_TEXT = (".npy", ".npz", ".parquet", *ARROW)
 SVMLIGHT, TABLE = "", ".csv"  # kinds of text
 CHANGED = "the file was changed while it was read; read it again."
-# what NumPy, SciPy, pyarrow, `csv` and the decompressors raise where a file is damaged
-_DAMAGES = (
-    ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError, SyntaxError, EOFError, OSError,
-    MemoryError, TokenError, csv.Error, struct.error, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
-)  # fmt: skip
 _SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 
 
@@ -48,7 +38,7 @@ LABELS_OF_FILES = "the labels of files are in files: name the .npy files of the 
 def check_file(path: Path) -> None:
     """Raise DataError where a file is missing, empty, or a folder."""
     if path.is_dir():
-        raise DataError(f"{path}: this is a folder; name a file in it.")
+        raise TooLargeError(f"{path}: this is a folder; name a file in it.")  # it can be read in blocks
     if not path.exists():
         raise DataError(f"{path}: there is no such file.")
     if path.is_file() and path.stat().st_size == 0:
@@ -81,11 +71,11 @@ def data_errors(path: Path) -> Iterator[None]:
     try:
         with faults_of(path, DataError):
             yield
-    except DataError:
+    except (DataError, ReadingStoppedError):
         raise
     except ImportError as error:
         raise DataError(f"{path}: {error}: pip install 'maxmargin[arrow]'.") from None
-    except _DAMAGES as error:
+    except Exception as error:  # libraries raise what they like where a file is damaged
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{path}: cannot be read: {error.strerror}.") from None
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
@@ -96,20 +86,15 @@ def data_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def open_data(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading bytes, decompressed."""
-    with open(path, "rb") as raw:
-        opener = COMPRESSED.get(path.suffix.lower())
+def open_data(path: Path | int) -> Iterator[IO[bytes]]:
+    """Open a file, a pipe, or the number of one that stays open, for reading bytes, decompressed."""
+    with open(path, "rb", closefd=isinstance(path, Path)) as raw:
+        opener = COMPRESSED.get(path.suffix.lower()) if isinstance(path, Path) else None
         file: Any = opener(raw, "rb") if opener else raw
-        announce(f"reading {path.name}")
-        skip_mark(file)
+        announce(f"reading {path.name if isinstance(path, Path) else 'standard input'}")
+        if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):  # the byte-order mark, which some editors write
+            file.read(len(BOM_UTF8))
         yield file
-
-
-def skip_mark(file: Any) -> None:
-    """Skip the byte-order mark at the beginning of a text, which some editors write."""
-    if file.peek(len(BOM_UTF8)).startswith(BOM_UTF8):
-        file.read(len(BOM_UTF8))
 
 
 def sample(path: Path) -> tuple[bytes, float]:

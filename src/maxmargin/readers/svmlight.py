@@ -1,10 +1,10 @@
-"""Svmlight text, `label index:value index:value ...`, one row a line: files, pipes, and a buffer that shuffles rows."""
+"""Svmlight text, `label index:value index:value ...`, one row a line: files, streams, and a buffer for shuffling."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,43 +13,91 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.files import Fault
-from ..numerics.progress import announce
-from .files import data_errors, open_data, require_memory, sample, skip_mark
-from .table import Expected, Table, check_labels, whole
+from .files import data_errors, open_data, sample
+from .table import Block, Expected, Layout, whole
 
+TEXT = "svmlight text"
 _LARGEST_INDEX = 2**31 - 1  # of 32 bits, as in the compiled loop
-# bytes of text read at a time: more costs memory, less costs calls of the parser, and classes that are not named have
-# to occur in the first block
+# bytes of a stream read at a time: classes that are not named have to occur in the first block
 BLOCK = 1 << 22
-# bytes of text at a time where they are no blocks of a stream: the allocator reuses memory of this size; in parts of
-# 4 MB, 42 MB of text took 21 ms to be read, not 3.5 ms, and in parts of 64 kB all of it took a tenth longer
-PART = 1 << 20
 STANDARD_INPUT = Path("-")
 _ENTRY, _ROW = 12, 16  # bytes of the buffer: a value and an index of 32 bits; a label and the end of the row
 
 
-class Rows(NamedTuple):
-    """Rows of svmlight text.
+def open_svmlight(path: Path, expected: Expected) -> Layout:
+    """Look at the beginning of svmlight text."""
+    text, ratio = sample(path)
+    # values and indices of blocks and of all rows; labels and offsets
+    needed = ratio * (24.0 * text.count(b":") + 48.0 * text.count(b"\n"))
+    return Layout(TEXT, partial(_blocks, path, expected), needed)
 
-    Attributes
-    ----------
-    labels, indptr, indices, values : ndarray
-        The arrays of a CSR matrix; the indices are those of the text.
-    lowest, highest : int
-        The least and the largest index.
+
+def _blocks(path: Path, expected: Expected, features: None, size: int) -> Generator[Block, None, None]:
+    """Yield the rows of about `size` bytes of whole lines at a time; the last line may have no end."""
+    with open_data(path) as file:
+        texts = iter(lambda: file.read(size) + file.readline(), b"")
+        yield from _rows(texts, expected.n_features, expected.first_index)
+
+
+def in_columns(X: Any, first: int, width: int | None) -> Any:
+    """Return rows of svmlight text as a matrix, whose columns count from `first`; their indices change in place."""
+    most = X.shape[1] - first
+    if width is not None and most > width:
+        raise Fault(
+            f"the index {X.shape[1] - 1} is beyond the {width} features (indices count from {first})."
+        )
+    np.subtract(X.indices, first, out=X.indices)
+    return sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width or max(most, 1)))
+
+
+def _rows(texts: Iterable[bytes], width: int | None, first: int | None) -> Iterator[tuple[Any, np.ndarray]]:
+    """Yield the rows of texts of whole lines: a CSR matrix whose columns are the indices of the text, and the labels.
+
+    The indices are limited to those of `width` columns that count from `first`, if these are given. Raise Fault at the
+    first line that cannot be read.
     """
+    from ..engine.jit import writable
+    from .svmlight_loop import parse
 
-    labels: np.ndarray
-    indptr: np.ndarray
-    indices: np.ndarray
-    values: np.ndarray
-    lowest: int
-    highest: int
-
-    def matrix(self, first: int, width: int) -> Any:
-        """Return the rows as a CSR matrix, whose columns count from `first`; the indices are changed in place."""
-        np.subtract(self.indices, first, out=self.indices)
-        return sp.csr_matrix((self.values, self.indices, self.indptr), (self.labels.size, width))
+    low, before = first or 0, 0
+    most = (
+        _LARGEST_INDEX if width is None else min(width - 1 + (1 if first is None else first), _LARGEST_INDEX)
+    )
+    for text in texts:
+        lines = text if text.endswith(b"\n") else text + b"\n"
+        letters = writable(np.frombuffer(lines, np.uint8))
+        colons, length = (int(np.count_nonzero(letters == sign)) for sign in b":\n")
+        labels, indptr = np.empty(length), np.empty(length + 1, np.int64)
+        indices, values = np.empty(colons, np.int32), np.empty(colons)
+        # of these arrays, the system provides what is written to
+        others = np.empty((colons + length, 3), np.int64)
+        rows, entries, left, fault = parse(letters, low, most, labels, indptr, indices, values, others)
+        for begin, end, place in others[:left].tolist():
+            word = lines[begin:end]
+            try:
+                number = float(word)
+            except ValueError:
+                number = np.nan
+            if not isfinite(number):
+                what = f"{'label' if place < 0 else 'value'} {word.decode(errors='replace')[:40]!r}"
+                raise Fault(f"the {what} is not a finite number.", before + lines.count(b"\n", 0, begin) + 1)
+            if place < 0:
+                labels[-1 - place] = number
+            else:
+                values[place] = number
+        if fault >= 0:
+            word = lines[fault : fault + 40].split()[0].decode(errors="replace")
+            raise Fault(
+                f"{word!r} is no entry index:value whose index is a whole number from {low} to {most} above that of "
+                "the entry before; correct the line (CSV files have names that end in .csv).",
+                before + lines.count(b"\n", 0, fault) + 1,
+            )
+        before += length
+        if rows:
+            parts = values[:entries], indices[:entries], indptr[: rows + 1]
+            X = sp.csr_matrix(parts, (rows, int(indices[:entries].max(initial=-1)) + 1))
+            X.has_sorted_indices = X.has_canonical_format = True
+            yield X, labels[:rows]
 
 
 class RowBlock(NamedTuple):
@@ -60,143 +108,25 @@ class RowBlock(NamedTuple):
     first_index: int
 
 
-def read_svmlight(path: Path, expected: Expected) -> Table:
-    """Read svmlight text."""
-    text, ratio = sample(path)
-    # labels, offsets, values and indices of blocks; beside them, one of these arrays of the whole at a time
-    require_memory(ratio * (20.0 * text.count(b":") + 32.0 * text.count(b"\n")))
-    width, first = expected.n_features, expected.first_index
-    parts = [rows for rows in text_rows(texts(path, PART), width, first) if rows.labels.size]
-    if not parts:
-        raise Fault("the file holds no rows.")
-    rows = _joined(parts)
-    check_labels(rows.labels)
-    first, width = columns_of(rows.lowest, rows.highest, width, first)
-    return Table(rows.matrix(first, width), whole(rows.labels), first_index=first)
+def read_stream(path: Path, n_features: int) -> Iterator[RowBlock]:
+    """Yield the rows of a file or a pipe once, in memory that does not depend on their number.
 
-
-def _joined(parts: list[Rows]) -> Rows:
-    """Return the rows of all parts; the list is emptied, so that no array is in memory twice for long."""
-    offsets = np.cumsum([0, *(part.values.size for part in parts)])
-    starts = [part.indptr[:-1] + offset for part, offset in zip(parts, offsets[:-1], strict=True)]
-    indptr = np.concatenate([*starts, offsets[-1:]])
-    lowest, highest = min(part.lowest for part in parts), max(part.highest for part in parts)
-    labels = np.concatenate([part.labels for part in parts])
-    indices, values = [part.indices for part in parts], [part.values for part in parts]
-    parts.clear()
-    joined = np.concatenate(values)
-    values.clear()
-    return Rows(labels, indptr, np.concatenate(indices), joined, lowest, highest)
-
-
-def texts(path: Path, size: int) -> Generator[bytes, None, None]:
-    """Yield whole lines of a file, about `size` bytes at a time; the last line may have no end."""
-    with open_data(path) as file:
-        while text := file.read(size) + file.readline():
-            yield text
-
-
-def text_rows(texts: Iterable[bytes], width: int | None, first: int | None) -> Iterator[Rows]:
-    """Yield the rows of each text of a file, with the indices of the text.
-
-    Parameters
-    ----------
-    texts : iterable of bytes
-    width, first : int or None
-        Number of columns and first index, to which the indices are limited.
-
-    Raises
-    ------
-    Fault
-        At the first line that cannot be read.
+    STANDARD_INPUT is a pipe. Indices count from 1 unless the first block holds an index 0. Raise DataError at the first
+    line that cannot be read.
     """
-    lines = 0
-    for text in texts:
-        rows, length = _parsed(text, lines, width, first)
-        yield rows
-        lines += length
-
-
-def columns_of(lowest: int, highest: int, width: int | None, first: int | None) -> tuple[int, int]:
-    """Return the first index and the number of columns, as they are given or as the indices have them."""
-    if first is None:
-        first = 0 if lowest == 0 else 1
-    if width is not None and highest - first >= width:
-        raise Fault(f"the index {highest} is beyond the {width} features (indices count from {first}).")
-    return first, width or max(highest - first, 0) + 1
-
-
-def _parsed(text: bytes, before: int, width: int | None, first: int | None) -> tuple[Rows, int]:
-    """Return the rows of whole lines, and the number of lines; `before` lines of the file come before these."""
-    from ..engine.jit import writable
-    from . import svmlight_loop as loop
-
-    lines = text if text.endswith(b"\n") else text + b"\n"
-    letters = writable(np.frombuffer(lines, np.uint8))
-    most, length = loop.count(letters, ord(":")), loop.count(letters, ord("\n"))
-    labels, indptr = np.empty(length), np.empty(length + 1, np.int64)
-    indices, values = np.empty(most, np.int32), np.empty(most)
-    # of these arrays, the system provides what is written to
-    others, counts = np.empty((most + length, 3), np.int64), np.empty(loop.COUNTS, np.int64)
-    low = first or 0
-    high = (
-        _LARGEST_INDEX if width is None else min(width - 1 + (1 if first is None else first), _LARGEST_INDEX)
-    )
-    fault = loop.parse(letters, low, high, labels, indptr, indices, values, others, counts)
-    rows, entries, left, lowest, highest = counts.tolist()
-    for begin, end, place in others[:left].tolist():
-        try:
-            number = float(lines[begin:end])
-        except ValueError:
-            number = np.nan
-        if not isfinite(number):
-            word = lines[begin:end].decode(errors="replace")[:40]
-            what = "label" if place < 0 else "value"
-            raise Fault(
-                f"the {what} {word!r} is not a finite number.", before + lines.count(b"\n", 0, begin) + 1
-            )
-        if place < 0:
-            labels[-1 - place] = number
-        else:
-            values[place] = number
-    if fault >= 0:
-        word = lines[fault : fault + 40].split()[0].decode(errors="replace")
-        raise Fault(
-            f"{word!r} is no entry index:value whose index is a whole number from {low} to {high} above that of the "
-            "entry before; correct the line (CSV files have names that end in .csv).",
-            before + lines.count(b"\n", 0, fault) + 1,
-        )
-    return Rows(
-        labels[:rows], indptr[: rows + 1], indices[:entries], values[:entries], lowest, highest
-    ), length
-
-
-def stream_svmlight(
-    path: Path, n_features: int | None = None, size: int = BLOCK, first_index: int | None = None
-) -> Iterator[RowBlock]:
-    """Read svmlight text in blocks of whole lines, once, in memory that does not depend on its length.
-
-    With `n_features`, indices count from `first_index`; without it from 1 unless the first block holds an index 0.
-
-    Raises
-    ------
-    DataError
-        At the first line that cannot be read, or goes beyond `n_features`.
-    """
-    # the traceback of an error keeps generators, which would keep the file open
-    with data_errors(path), closing(texts(path, size)) as whole_lines:
-        yield from row_blocks(whole_lines, n_features, first_index)
-
-
-def row_blocks(texts: Iterable[bytes], n_features: int | None, first: int | None) -> Iterator[RowBlock]:
-    """Yield the rows of texts as `stream_svmlight` does; without `n_features`, columns are the indices as written."""
-    first, lines = 0 if n_features is None and first is None else first, 0
-    for text in texts:
-        rows, length = _parsed(text, lines, n_features, first)
-        lines += length
-        if rows.labels.size:
-            first, width = columns_of(rows.lowest, rows.highest, n_features, first)
-            yield RowBlock(rows.matrix(first, width), whole(rows.labels), first)
+    standard, first = path == STANDARD_INPUT, None
+    name = Path("standard input") if standard else path
+    with data_errors(name):
+        if standard and sys.stdin is None:
+            raise Fault("it is closed; pipe rows into the command.")
+        with open_data(0 if standard else path) as file:
+            for X, labels in _rows(_whole_lines(file), n_features, None):
+                first = first if first is not None else int(X.indices.min(initial=1) > 0)
+                if first and X.indices.min(initial=1) == 0:
+                    raise Fault("an index is 0, and those before count from 1; correct it.")
+                yield RowBlock(in_columns(X, first, n_features), whole(labels), first)
+        if first is None:
+            raise Fault("there are no rows.")
 
 
 class ShuffleBuffer:
@@ -241,48 +171,6 @@ class ShuffleBuffer:
             chosen, self._order = self._order[:step], self._order[step:]
             yield RowBlock(X[chosen], y[chosen], first)
         self._full, self._bytes = None, 0
-
-
-class Reader:
-    """Blocks of rows of svmlight text, each row once; memory does not depend on its length.
-
-    Without `n_features`, the columns are the indices as they are written. With it, indices count from 1 unless the
-    first block holds an index 0.
-
-    Parameters
-    ----------
-    path : Path
-        A file or a pipe; STANDARD_INPUT is standard input.
-    n_features : int or None
-
-    Attributes
-    ----------
-    name : Path
-        The path in messages.
-    """
-
-    def __init__(self, path: Path, n_features: int | None) -> None:
-        self.path, self.n_features = path, n_features
-        self.name = Path("standard input") if path == STANDARD_INPUT else path
-
-    def __iter__(self) -> Iterator[RowBlock]:
-        is_pipe, found = self.path == STANDARD_INPUT or not self.path.is_file(), False
-        with data_errors(self.name):
-            for block in self._pipe() if is_pipe else stream_svmlight(self.path, self.n_features):
-                found = True
-                yield block
-            if not found:
-                raise Fault("there are no rows.")
-
-    def _pipe(self) -> Iterator[RowBlock]:
-        """Yield the rows of a pipe as they come."""
-        standard = self.path == STANDARD_INPUT
-        if standard and sys.stdin is None:
-            raise Fault("it is closed; pipe rows into the command.")
-        with open(0 if standard else self.path, "rb", closefd=not standard) as pipe:
-            announce(f"reading {self.name.name}")
-            skip_mark(pipe)
-            yield from row_blocks(_whole_lines(pipe), self.n_features, None)
 
 
 def _whole_lines(file: Any) -> Iterator[bytes]:

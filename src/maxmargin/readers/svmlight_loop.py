@@ -25,26 +25,14 @@ TINY = 2.0**-95
 SPLIT = 2.0**27 + 1.0  # Veltkamp's: upper and lower 26 bits
 LARGEST_EXPONENT = 9999  # digits beyond are not added up: the number is converted elsewhere
 LARGEST_INDEX = 2**31 - 1  # of 32 bits
-# entries of `counts`: rows; stored entries; numbers that are converted elsewhere; least and largest index
-ROWS, ENTRIES, OTHERS, LOWEST, HIGHEST = range(5)
-COUNTS = 5
 # Places in the text are unsigned: a signed index, which may count from the end, costs a test at each access, and the
 # loop took 1.4 times as long.
 NEXT = np.uint64(1)
 
 
 @compiled()
-def count(text, byte):
-    """Return how often a byte occurs."""
-    total = 0
-    for k in range(text.size):
-        total += text[k] == byte
-    return total
-
-
-@compiled()
-def parse(text, least, most, labels, indptr, indices, values, others, counts):
-    """Read the rows of a text into the arrays; return the place of the first word that is no entry, -1 if all are.
+def parse(text, least, most, labels, indptr, indices, values, others):
+    """Read the rows of a text into arrays.
 
     Parameters
     ----------
@@ -57,11 +45,15 @@ def parse(text, least, most, labels, indptr, indices, values, others, counts):
     others : ndarray of shape (n, 3)
         Filled with begin, end and place of numbers that are left to the caller. The place is that of an entry, or
         -1 - i for the label of row i.
-    counts : ndarray of shape (COUNTS,)
-        Filled with the numbers of rows, entries and so on; to be trusted up to the place that is returned.
+
+    Returns
+    -------
+    rows, entries, others : int
+        The numbers of rows, of stored entries, and of numbers that are left to the caller.
+    fault : int
+        The place of the first word that is no entry; -1 if all are.
     """
     row = entries = others_found = 0
-    lowest, highest = LARGEST_INDEX, -1
     k, size, fault = np.uint64(0), np.uint64(text.size), -1
     indptr[0] = 0
     while k < size and fault < 0:
@@ -95,8 +87,6 @@ def parse(text, least, most, labels, indptr, indices, values, others, counts):
             if text[k] != COLON or k == begin or index <= before or index > most:
                 fault = np.int64(begin)
                 break
-            if index < lowest:
-                lowest = index
             before = index
             k += NEXT
             begin = k
@@ -108,12 +98,9 @@ def parse(text, least, most, labels, indptr, indices, values, others, counts):
             values[entries] = value
             entries += 1
             k = _skipped(text, k)
-        highest = max(highest, before)
         row += 1
         indptr[row] = entries
-    counts[ROWS], counts[ENTRIES], counts[OTHERS] = row, entries, others_found
-    counts[LOWEST], counts[HIGHEST] = lowest, highest
-    return fault
+    return row, entries, others_found, fault
 
 
 @compiled()

@@ -1,12 +1,12 @@
-"""The table that a reader returns, the choice of its columns, and blocks of rows with numbered labels."""
+"""What a file has to hold, the layout that is found in it, the table of its rows, and its labels as numbers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from ..numerics.columns import bad_label, first_not_finite
 from ..numerics.files import Fault
 
 LABEL_NAMES = ("label", "target", "class", "y")
-_LAST_CODE = 0x10FFFF  # of Unicode
 _MOST_CLASSES = 1 << 20  # labels that are kept in memory: about 100 MB
 _WHOLE = 2.0**53  # float64 numbers beyond are integers in any case
+Block = tuple[
+    Any, np.ndarray | list[str] | None
+]  # rows of a file as a matrix, and the label of each if there are any
 
 
 class DataError(ValueError):
@@ -34,8 +36,8 @@ class Expected:
     Attributes
     ----------
     n_features : int, default=None
-        Number of features of the model. A sparse file may then hold fewer columns, and a table need not
-        have labels; more columns are an error.
+        Number of features. A sparse file may then hold fewer columns, and a table need not have labels; more columns
+        are an error.
     label : str, default=None
         The label column of a CSV, Parquet or Arrow file. None takes a column named label, target, class or y, else
         the last.
@@ -98,6 +100,40 @@ class Table:
     layout: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The columns that are read of a file, and how its rows are read.
+
+    Attributes
+    ----------
+    format : str
+    blocks : callable
+        Takes the features in the order of the data set, and bytes; yields blocks of rows of about so many bytes. The
+        columns of svmlight text are its indices as they are written.
+    needed : float
+        Bytes of memory that all rows take while they are read.
+    features, label : list of str, str or None
+        The columns, where they have names.
+    width : int or None
+        Number of features; None where only the rows say it.
+    single : bool
+        Whether all features are float32.
+    has_labels : bool
+    remembered : dict
+        As `Table.layout`.
+    """
+
+    format: str
+    blocks: Callable[[Any, int], Generator[Block, None, None]]
+    needed: float
+    features: list[str] | None = None
+    label: str | None = None
+    width: int | None = None
+    single: bool = False
+    has_labels: bool = True
+    remembered: dict[str, Any] = field(default_factory=dict)
+
+
 def whole(labels: np.ndarray) -> np.ndarray:
     """Return labels such as -1.0 and 3.0 as integers, which print as they were written, and others unchanged."""
     if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < _WHOLE):
@@ -157,7 +193,8 @@ def columns(
     if label is None and not expected.for_model:
         raise Fault("--columns names every column as a feature; name the label column with --label.")
     if expected.n_features is not None and len(features) != expected.n_features:
-        raise Fault(f"the model has {expected.n_features} features, the file has {len(features)}.")
+        number = f"{expected.n_features} (the number of the model, or of --n-features)"
+        raise Fault(f"the file has {len(features)} features, and not {number}.")
     if not features:
         raise Fault(f"the only column is the label {label or names[0]!r}; a classifier needs features.")
     return features, label
@@ -223,103 +260,43 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
         )
 
 
-def check_labels(labels: np.ndarray, before: int = 0) -> None:
-    """Raise Fault at the first label that names no class; `before` rows of the file come before these.
-
-    Complex numbers and records are refused: they have no order.
-    """
-    if labels.dtype.kind in "cV":
-        raise Fault(f"labels must be numbers or text, not {labels.dtype}; number the classes.")
-    if labels.dtype.kind == "U" and labels.size:
-        codes = np.ascontiguousarray(labels).view(np.dtype(np.uint32).newbyteorder(labels.dtype.byteorder))
-        if codes.max() > _LAST_CODE:  # Python would end
-            raise Fault("a label is text that is not Unicode: the file is damaged; save it again.")
-    fault = bad_label(labels)
-    if fault is not None:
-        raise Fault(f"the label of row {before + fault[0] + 1} (counted from 1) is {fault[1]}.")
-
-
-class Block(NamedTuple):
-    """Some rows of a file.
-
-    Attributes
-    ----------
-    X : ndarray, CSR matrix, or svmlight.Rows
-    labels : ndarray, list of str or None
-        The label of each row; or distinct texts; None where the file has no labels.
-    codes : ndarray or slice
-        The place of each row's label in `labels`.
-    """
-
-    X: Any
-    labels: np.ndarray | list[str] | None
-    codes: np.ndarray | slice = slice(None)
-
-
 class Classes:
-    """Distinct labels, numbered in the order in which they occur.
-
-    Attributes
-    ----------
-    labels : ndarray or list of str
-        Texts, which are numbers if all of them are; or an array of other labels.
-    """
+    """Distinct labels, numbered in the order in which they occur."""
 
     def __init__(self) -> None:
-        self.labels: np.ndarray | list[str] = []
-        self._numbers: dict[str, int] = {}  # of texts
+        self._numbers: dict[Any, int] = {}
+        self._kind, self._read_from_text = "", False
 
-    def numbered(self, block: Block, before: int = 0) -> np.ndarray:
-        """Return the number of the label of each row; raise Fault at one that is NaN or infinite.
+    def numbered(self, labels: np.ndarray | list[str], before: int = 0) -> np.ndarray:
+        """Return the number of each label; raise Fault at one that names no class.
 
         `before` rows of the file come before these.
         """
-        labels = block.labels
-        assert labels is not None
+        self._read_from_text, codes = isinstance(labels, list), slice(None)
         if not isinstance(labels, list):
-            check_labels(labels, before)
-        if len(self.labels) and _kind(labels) != _kind(self.labels):
-            raise Fault(
-                f"its labels are {_kind(labels)}, and those before {_kind(self.labels)}; store one kind."
-            )
-        if isinstance(labels, list):
-            numbers = [self._numbers.setdefault(text, len(self._numbers)) for text in labels]
-            self.labels = list(self._numbers)
-            found = np.array(numbers, np.uint32)[block.codes]
-        else:
-            found = self._numbered(labels)
-        if len(self.labels) > _MOST_CLASSES:
+            fault = bad_label(labels)
+            if fault is not None:
+                raise Fault(f"the label of row {before + fault[0] + 1} (counted from 1) is {fault[1]}.")
+            labels, codes = np.unique(labels, return_inverse=True)
+        kind = "text" if isinstance(labels, list) or labels.dtype.kind in "US" else "numbers"
+        if not isinstance(labels, list) and labels.dtype.kind not in "USbiuf":
+            raise Fault(f"labels must be numbers or text, not {labels.dtype}; number the classes.")
+        if self._kind not in ("", kind):
+            raise Fault(f"its labels are {kind}, and those before {self._kind}; store one kind.")
+        self._kind, numbers = kind, self._numbers
+        texts = labels if isinstance(labels, list) else labels.tolist()
+        found = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.uint32)
+        if len(numbers) > _MOST_CLASSES:
             raise Fault(f"there are more than {_MOST_CLASSES} different labels; a label names a class.")
-        return found
-
-    def _numbered(self, y: np.ndarray) -> np.ndarray:
-        """Return the number of each label, none of which is NaN; new labels get the next numbers."""
-        known = np.asarray(self.labels, y.dtype) if isinstance(self.labels, list) else self.labels
-        order = np.argsort(known)
-        places = np.searchsorted(known, y, sorter=order)
-        if known.size:
-            numbers = order[np.minimum(places, known.size - 1)]
-            strange = y[known[numbers] != y]
-        else:
-            numbers, strange = places, y
-        if not strange.size:
-            return numbers.astype(np.uint32)
-        self.labels = np.concatenate([known, np.unique(strange)])
-        return self._numbered(y)
+        return found[codes]
 
     def sorted(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the classes in the order of `np.unique`, and the place of each label by its number.
 
         Raise Fault where a label is NaN or infinite.
         """
-        labels = labels_of(self.labels) if isinstance(self.labels, list) else whole(self.labels)
+        names = list(self._numbers)
+        labels = labels_of(names) if self._read_from_text else whole(np.array(names))
         if (found := bad_label(labels)) is not None:
-            raise Fault(f"the label {self.labels[found[0]]!r} is {found[1]}.")
+            raise Fault(f"the label {names[found[0]]!r} is {found[1]}.")
         return np.unique(labels, return_inverse=True)
-
-
-def _kind(labels: np.ndarray | list[str]) -> str:
-    """Return the kind of labels in words; those of one kind can be compared."""
-    if isinstance(labels, list):
-        return "text"
-    return {"U": "text", "S": "bytes", "M": "dates", "m": "times"}.get(labels.dtype.kind, "numbers")
