@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from maxmargin import Problem
-from maxmargin.problem.intercept import best_intercept, best_multiple_and_intercept
+from maxmargin.problem.problem import best_intercept, best_multiple_and_intercept
 
 
 def minimisers(squared, z, y, s):

@@ -22,8 +22,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
 from ..data.door import LARGEST_COST
-from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Precomputed
-from ..kernels.gram import BLOCK, gram_product
+from ..kernels.functions import BLOCK, Gaussian, Kernel, Linear, Polynomial, Precomputed
 from ..numerics.columns import without_empty_columns
 from ..numerics.sums import EPS, TINY, Plain, norm
 from ..problem.problem import Problem
@@ -96,17 +95,12 @@ class KernelSample:
                 "Subtract its mean from each feature, and scale the features (StandardScaler does both)."
             )
 
-    def scores(self, c: np.ndarray) -> np.ndarray:
-        """Return sum_i c_i k(x_i, x_j) of every row j, shaped as c: (n,), or (m, n) in one pass over the kernel."""
-        if self.features is not None:
-            return np.reshape([self._from_rows(one).scores for one in np.atleast_2d(c)], c.shape)
-        return gram_product(self.kernel, self.X, c) if self.product is None else self.product(c)
-
     def combinations(self, c: np.ndarray) -> list[Combination]:
         """Return sum_i c_i phi(x_i), with scores and errors, of each of m vectors of coefficients c, shape (m, n)."""
         if self.features is not None:
             return [self._from_rows(one) for one in c]
-        return [self._from_scores(one, scores) for one, scores in zip(c, self.scores(c), strict=True)]
+        found = self.kernel.product(self.X, c) if self.product is None else self.product(c)
+        return [self._from_scores(one, scores) for one, scores in zip(c, found, strict=True)]
 
     def part(self, places: np.ndarray) -> KernelSample:
         """Return the sample of the rows `places`; `max_diagonal` and `error` of all rows are bounds for them too."""
@@ -271,37 +265,38 @@ class KernelProblem:
         # three error bounds are subtracted: one for these margins, two for the recomputed margins of the multiple
         margins, errors = self.margins(w, b)
         least = float((margins - 3.0 * errors).min(where=self.weights > 0.0, initial=np.inf))
-        if self.problem.hard or not 0.0 < least < 1.0:
+        if not 0.0 < least < 1.0:
             return w, b
         t = (1.0 + 16.0 * EPS) / least
         return self.sample.combinations((t * w.c)[None])[0], t * b
 
 
-def combinations(
-    tasks: Sequence[KernelProblem], points: Sequence[KernelPoint]
-) -> list[tuple[Combination, Combination]]:
-    """Return sum alpha_i y_i phi(x_i) and w of points of problems on the same rows, whose kernel is computed once."""
-    duals = [point.alpha * task.y for task, point in zip(tasks, points, strict=True)]
-    found = tasks[0].sample.combinations(np.array([*duals, *(point.coefficients for point in points)]))
-    return list(zip(found[: len(tasks)], found[len(tasks) :], strict=True))
-
-
 def certified(
-    tasks: Sequence[KernelProblem], points: Sequence[KernelPoint]
+    tasks: Sequence[KernelProblem], points: Sequence[KernelPoint], as_given: bool = False
 ) -> list[tuple[KernelPoint, Bounds]]:
-    """Return points of problems on the same rows, whose dual variables are made feasible first, with their bounds.
+    """Return points of problems on the same rows, whose kernel is computed once, and the bounds that these prove.
 
-    The primal point of a soft problem is scaled up where losses that are rounding disappear (`without_losses`).
+    Unless the points are to be taken as they are given, which have feasible dual variables then, dual variables are
+    made feasible, and the primal point of a soft problem is scaled up where losses that are rounding disappear
+    (`without_losses`).
     """
-    points = [one._replace(alpha=task.feasible(one.alpha)) for task, one in zip(tasks, points, strict=True)]
+    alphas = [
+        one.alpha if as_given else task.feasible(one.alpha) for task, one in zip(tasks, points, strict=True)
+    ]
+    duals = [alpha * task.y for task, alpha in zip(tasks, alphas, strict=True)]
+    rows = tasks[0].sample.combinations(np.array([*duals, *(point.coefficients for point in points)]))
     found = []
-    for task, (alpha, _, b), (dual, w) in zip(tasks, points, combinations(tasks, points), strict=True):
-        problem, proof = task.problem, task.dual_side(alpha, dual)
+    for k, (task, alpha, (_, _, b)) in enumerate(zip(tasks, alphas, points, strict=True)):
+        problem, w, proof = task.problem, rows[len(tasks) + k], task.dual_side(alpha, rows[k])
+        primal = task.primal_side(w, b)
         # in a soft problem alpha = 0 proves the bound 0, which is better than a bound that rounding has made negative
-        if not (problem.hard or proof.bound >= 0.0):
+        if not (as_given or problem.hard or proof.bound >= 0.0):
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0)
-        sides = [(task.primal_side(*one), one) for one in ((w, b), task.without_losses(w, b))]
-        primal, (w, b) = min(sides, key=lambda one: one[0].bound)
+        if not (as_given or problem.hard):
+            scaled = task.without_losses(w, b)
+            primal, (w, b) = min(
+                (primal, (w, b)), (task.primal_side(*scaled), scaled), key=lambda one: one[0].bound
+            )
         found.append((KernelPoint(alpha, w.c, b), combine_sides(problem, proof, primal)))
     return found
 
@@ -334,7 +329,10 @@ def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
     ValueError
         If the matrix overflows, is not symmetric, or has a negative eigenvalue, which the message states.
     """
-    if is_inner_product(kernel):
+    proved = isinstance(kernel, Linear) or (isinstance(kernel, Gaussian) and kernel.gamma >= 0.0)
+    if isinstance(kernel, Polynomial):
+        proved = min(kernel.gamma, kernel.coef0, kernel.degree) >= 0.0 and kernel.degree % 1 == 0
+    if proved:
         return
     if isinstance(kernel, Precomputed):
         check_gram(X)
@@ -349,17 +347,6 @@ def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
     if not np.isfinite(K).all():
         raise ValueError(f"The {kernel.name} kernel overflows: scale the features, or lower gamma or degree.")
     check_gram(K, f"The {kernel.name} kernel", places)
-
-
-def is_inner_product(kernel: Kernel) -> bool:
-    """Return whether the kernel's formula is an inner product on any rows: for its class and its parameters.
-
-    False for kernels that may or may not be one, such as the sigmoid or a callable.
-    """
-    if isinstance(kernel, Polynomial):
-        whole = kernel.degree == int(kernel.degree) and kernel.degree >= 0
-        return whole and kernel.gamma >= 0.0 and kernel.coef0 >= 0.0
-    return isinstance(kernel, Linear) or (isinstance(kernel, Gaussian) and kernel.gamma >= 0.0)
 
 
 def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> None:

@@ -20,8 +20,7 @@ import numpy as np
 
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.columns import Dominant, without_empty_columns
-from ..numerics.inner_ball import inner_radius
-from ..numerics.rational import row_entries
+from ..numerics.rational import inner_radius, row_entries
 from ..numerics.sums import EPS, norm
 from ..problem.problem import dual_exponent
 from .certificate import Certificate, Sample, check_support, require, require_rows

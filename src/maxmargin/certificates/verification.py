@@ -29,8 +29,8 @@ from .certificate import (
     require_rows,
     require_weights,
 )
-from .gram import KernelPoint, KernelProblem, KernelSample, check_kernel, combinations
-from .row_pass import Bounds, bounds_to, combine_sides, imbalance, implied_by_points
+from .gram import KernelPoint, KernelProblem, KernelSample, certified, check_kernel
+from .row_pass import Bounds, bounds_to, imbalance, implied_by_points
 from .training_data import training_data
 from .verdicts import Inseparable, Undecided, Verdict
 
@@ -238,12 +238,11 @@ def verify_kernel(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
         same = same and not (model.support_vectors_ != X[support]).sum()
         require(same, "support_vectors_ are not the rows that support_ names.")
     with np.errstate(over="ignore", invalid="ignore"):
-        sides = combinations(tasks, points)
+        proofs = certified(tasks, points, as_given=True)
     found = []
-    for k, (part, task, point, (dual, w)) in enumerate(zip(parts, tasks, points, sides, strict=True)):
+    for k, (part, (_, bounds)) in enumerate(zip(parts, proofs, strict=True)):
         with naming(classes[np.atleast_1d(scheme.labels[k])], model):
-            proof, primal = task.dual_side(point.alpha, dual), task.primal_side(w, point.intercept)
-            found.append(recomputed(part, combine_sides(part.problem, proof, primal)))
+            found.append(recomputed(part, bounds))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 

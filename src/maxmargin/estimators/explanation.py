@@ -320,10 +320,11 @@ def _kernel_functions(
     c = np.zeros((len(certificates), n))
     dual_coef, counts = np.asarray(model.dual_coef_, float), np.asarray(model.n_support_)
     c[:, np.asarray(model.support_)] = scheme_of(model).unpacked(dual_coef, counts)
-    scores = kernel.scores(c)
+    scores = [one.scores for one in kernel.combinations(c)]
 
     def products(c: np.ndarray) -> np.ndarray:
-        return kernel.scores(c) + rho * rho * c.sum(axis=1, keepdims=True)
+        found = np.array([one.scores for one in kernel.combinations(c)])
+        return found + rho * rho * c.sum(axis=1, keepdims=True)
 
     rows = InnerProducts(products, kernel.diagonal + rho * rho, kernel.error, n)
     for k, (sample, certificate) in enumerate(zip(samples, certificates, strict=True)):

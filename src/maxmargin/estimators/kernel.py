@@ -14,8 +14,7 @@ from ..data.door import check_entries
 from ..data.rows import engine_rows
 from ..fit.deadline import Deadline, Reporter
 from ..fit.report import Report
-from ..kernels.functions import Kernel, Precomputed
-from ..kernels.names import kernel_named, width
+from ..kernels.functions import Kernel, Precomputed, kernel_named, width
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import MEGABYTE

@@ -20,8 +20,7 @@ from ..certificates.certificate import Sample
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import certify
 from ..data.rows import Patterns
-from ..kernels.functions import Kernel
-from ..kernels.names import kernel_named
+from ..kernels.functions import Kernel, kernel_named
 from ..numerics.sizes import draw_seeds
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..numerics.sums import Plain, norm
-from ..problem.intercept import best_intercept, best_multiple_and_intercept
-from ..problem.problem import Problem
+from ..problem.problem import Problem, best_intercept, best_multiple_and_intercept
 
 if TYPE_CHECKING:
     from .report import Task

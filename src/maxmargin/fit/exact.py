@@ -14,8 +14,7 @@ import numpy as np
 
 from ..certificates.row_pass import NEGLIGIBLE_ERROR
 from ..numerics.sums import Plain, norm
-from ..problem.intercept import best_intercept
-from ..problem.problem import Problem
+from ..problem.problem import Problem, best_intercept
 from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Point, Reached
 from ..solvers.polish import polished

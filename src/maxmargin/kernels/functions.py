@@ -9,6 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from numbers import Integral, Real
+from sys import float_info
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +31,7 @@ MAX_DENSE_COLUMNS, MAX_DENSE_BYTES = 4096, 2**28
 # Rows of a square block of which only the diagonal is used: more rows compute more values that are not used, fewer rows
 # take more calls of the kernel; a round value, not tuned.
 DIAGONAL_BLOCK = 64
+BLOCK = 512  # rows of the Gram matrix at once: BLAS is as fast as with more, and its tiles stay in the cache
 EXACT_BELOW = 2.0**53  # sums of integers below this are not rounded in float64
 
 
@@ -44,6 +47,28 @@ class Kernel(ABC):
     def tiles(self, Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield the block in parts (columns, values), where `values` are k(z, x) for the rows x of X in `columns`."""
         yield slice(0, X.shape[0]), self.block(Z, X)
+
+    def product(self, X: Any, c: np.ndarray) -> np.ndarray:
+        """Return sum_i c_i k(x_i, x_j) for every row j, in the shape of c; rows i with c_i = 0 are not computed.
+
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n, d)
+            Its precision is that of the product; sums of blocks are float64.
+        c : ndarray of shape (n,) or (m, n)
+            Several vectors cost one computation of the kernel.
+        """
+        out = np.zeros(c.shape)
+        used = np.flatnonzero(c.reshape(-1, c.shape[-1]).any(axis=0))
+        for first in range(0, used.size, BLOCK):
+            some = used[first : first + BLOCK]
+            part: Any = c[..., some].astype(X.dtype, copy=False)
+            # a row may have coefficients in few of the m vectors; a sparse product of fewer takes less time than BLAS
+            if np.count_nonzero(part) < 0.2 * part.size:
+                part = sp.csr_matrix(part)
+            for columns, tile in self.tiles(X[some], X):
+                out[..., columns] += part @ tile
+        return out
 
     @abstractmethod
     def diagonal(self, X: Any) -> np.ndarray:
@@ -280,3 +305,93 @@ def _squares(X: Any) -> np.ndarray:
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1), dtype=X.dtype).ravel()
     return np.einsum("ij,ij->i", X, X)
+
+
+# kernels by scikit-learn's names and parameters
+
+
+def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Kernel:
+    """Return the kernel that scikit-learn's parameters stand for; None is the linear one.
+
+    Parameters
+    ----------
+    kernel : str, callable or None
+    X : ndarray or CSR matrix of shape (n, d)
+        Data whose features and variance ``"auto"`` and ``"scale"`` take.
+    gamma : float, "scale" or "auto"
+    degree : int
+    coef0 : float
+
+    Raises
+    ------
+    ValueError
+        If a parameter cannot be used; the message says what can.
+    """
+    from sklearn.metrics.pairwise import KERNEL_PARAMS  # verification does without scikit-learn
+
+    if kernel is None or (isinstance(kernel, str) and kernel == "linear"):
+        return Linear()
+    if callable(kernel):
+        return Pairwise(kernel)
+    if not isinstance(kernel, str) or kernel not in KERNEL_PARAMS.keys() | {"precomputed"}:
+        names = ", ".join(map(repr, sorted({*KERNEL_PARAMS, "precomputed"})))
+        raise ValueError(f"kernel must be one of {names}, or a function of two matrices; got {kernel!r}.")
+    if kernel == "precomputed":
+        return Precomputed()
+    if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
+        raise ValueError(f"degree must be a whole number of at least 0; got {degree!r}.")
+    # Pairwise gets those parameters that its kernel has
+    known = {
+        "gamma": width(gamma, X),
+        "degree": int(degree),
+        "coef0": _number("coef0", coef0),
+    }
+    if kernel in ("poly", "polynomial"):
+        return Polynomial(**known)
+    if kernel == "rbf":
+        return Gaussian(known["gamma"])
+    if kernel == "sigmoid":
+        return Sigmoid(known["gamma"], known["coef0"])
+    return Pairwise(
+        kernel, tuple((name, known[name]) for name in sorted(KERNEL_PARAMS[kernel] & known.keys()))
+    )
+
+
+def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
+    """Return `gamma` as a number; with "scale" it is 1 / (d variance of X), rows being counted by their weights."""
+    if isinstance(gamma, str):
+        if gamma == "auto":
+            return 1.0 / X.shape[1]
+        if gamma != "scale":
+            raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
+        variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
+        return 1.0 / (X.shape[1] * variance) if variance else 1.0  # as in scikit-learn
+    value = -1.0 if gamma is None else _number("gamma", gamma)
+    if not value >= 0.0:
+        raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
+    return value
+
+
+def _variance(X: Any, weights: np.ndarray) -> float:
+    """Return the variance of all entries of X, in which rows are counted by their weights.
+
+    Entries are taken relative to the first one (dense) or to 0 (sparse), against cancellation.
+    """
+    fractions = weights / (float(weights.sum()) * X.shape[1])
+    if sp.issparse(X):
+        mean = float(np.asarray(X.T @ fractions, dtype=float).sum())
+        # zeros that are not stored have the squared deviation mean^2: it is added for all and subtracted for the others
+        excess = np.square(X.data.astype(float) - mean) - mean * mean
+        spread = sp.csr_matrix((excess, X.indices, X.indptr), X.shape)
+        variance = float((spread.T @ fractions).sum()) + mean * mean
+        return variance if variance > 64.0 * EPS * mean * mean else 0.0  # all entries equal, up to rounding
+    shifted = X - X[0, 0]
+    mean = float(np.asarray(shifted.T @ fractions, dtype=float).sum())
+    return float(np.square(shifted - mean, dtype=float).sum(axis=1) @ fractions)
+
+
+def _number(name: str, value: Any) -> float:
+    # compared exactly: whole numbers beyond float64 would overflow
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= float_info.max:  # pyright: ignore
+        raise ValueError(f"{name} must be a finite number; got {value!r}.")
+    return float(value)

@@ -24,11 +24,10 @@ from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import solve
 from ..kernels.functions import Linear
 from ..numerics.columns import Columns
-from ..numerics.inner_ball import inner_radius
 from ..numerics.progress import announce
-from ..numerics.rational import IntegerRows
+from ..numerics.rational import IntegerRows, inner_radius
 from ..numerics.sums import Plain
-from ..problem.intercept import best_intercept
+from ..problem.problem import best_intercept
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate
 
 # Samples on which separability is decided first, at most: more take longer where few rows do not contradict each other,

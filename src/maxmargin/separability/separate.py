@@ -28,8 +28,7 @@ from ..data.door import check_entries
 from ..data.partitions import ArrayPartitions, Rows
 from ..fit.deadline import Deadline
 from ..fit.partitioned.newton import rows_in_memory
-from ..kernels.functions import Kernel, Linear, Precomputed
-from ..kernels.names import kernel_named
+from ..kernels.functions import Kernel, Linear, Precomputed, kernel_named
 from ..numerics.columns import dominant, without_empty_columns
 from ..numerics.sizes import available_memory, is_real, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engine.jit import compiled
-from ..kernels.gram import gram_product
 from ..numerics.sums import EPS
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ class KernelRows:
         Rows that are not cached are computed where c_i is not 0, and not added to the cache.
         """
         cached = self._slot_of_row >= 0
-        out = gram_product(self.kernel, self.X, np.where(cached, 0.0, c))
+        out = self.kernel.product(self.X, np.where(cached, 0.0, c))
         for c_i, out_i in zip(np.atleast_2d(c), np.atleast_2d(out), strict=True):
             used = np.flatnonzero(cached & (c_i != 0.0))
             for first in range(0, used.size, BLOCK):  # sums of partial sums have a smaller rounding error

@@ -37,8 +37,7 @@ import scipy.sparse as sp
 from ..engine.jit import compiled
 from ..numerics.columns import with_constant_column
 from ..numerics.sums import Plain
-from ..problem.intercept import best_intercept
-from ..problem.problem import Problem
+from ..problem.problem import Problem, best_intercept
 from .iterate import Point, Reached
 from .linear_systems import TINY, factor, sparse_gram
 
