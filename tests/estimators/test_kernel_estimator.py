@@ -71,7 +71,7 @@ def test_certificate_contains_the_optimum(kernel, intercept, loss, C):
         if np.isinf(C):
             assert margins[s > 0].min() / norm2**0.5 == pytest.approx(certificate.lower, rel=1e-10)
         else:
-            assert problem.primal(0.5 * norm2, margins, s) == pytest.approx(certificate.upper, rel=1e-10)
+            assert problem.primal(norm2**0.5, margins, s) == pytest.approx(certificate.upper, rel=1e-10)
 
 
 # agreement with SVC: at tol = 1e-9 scores may differ by sqrt(2 tol objective), 1e-4 for objectives of at most 5

@@ -22,8 +22,8 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_961,  # 16,000
-    "modules": 151,  # 140
+    "code lines of the package": 17_927,  # 16,000
+    "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 17,  # 16
     "import circles": 0,
@@ -39,7 +39,7 @@ LIMITS = {
     "lines of the checker": 150,
 }
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
-ENTERED = {"linear fit": (108, 21), "kernel fit": (156, 26), "separate": (70, 17)}
+ENTERED = {"linear fit": (108, 20), "kernel fit": (153, 23), "separate": (70, 15)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
 # folders of tests that may import the folder of the package of their name
 OPEN_FOLDERS = ("engine", "numerics")
