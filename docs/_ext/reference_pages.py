@@ -27,6 +27,16 @@ SECTIONS = {
     "Fits, comparisons and reports": ("fit", "inspection", "problem", "estimators.explanation"),
     "Model files": ("io",),
 }
+# What functions return and callbacks get, by the module that defines it.
+RESULTS = {
+    "certificates.certificate": ["Certificates"],
+    "certificates.verdicts": ["Separable"],
+    "estimators.explanation": ["SupportReport"],
+    "estimators.path": ["MarginPath"],
+    "estimators.prediction": ["ImportedLinearClassifier", "ImportedKernelClassifier"],
+    "fit.report": ["Report"],
+    "inspection.compare": ["Comparison"],
+}
 
 
 def write_page(app: Any) -> None:
@@ -51,6 +61,9 @@ def page() -> str:
         parts += [heading(words, "-"), *_summaries("maxmargin", found)]
     if names:
         parts += [heading("Further", "-"), *_summaries("maxmargin", names)]
+    parts += [heading("Results of these functions and methods", "-")]
+    for module, found in RESULTS.items():
+        parts += _summaries(f"maxmargin.{module}", found)
     displays = [
         name for name in dir(plots) if inspect.isclass(getattr(plots, name)) and name.endswith("Display")
     ]

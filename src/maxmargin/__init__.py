@@ -7,25 +7,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with the table below
     from .certificates.certificate import Certificate as Certificate
     from .certificates.certificate import CertificateError as CertificateError
-    from .certificates.certificate import Certificates as Certificates
     from .certificates.verdicts import Inseparable as Inseparable
     from .certificates.verdicts import KernelSeparator as KernelSeparator
     from .certificates.verdicts import LinearSeparator as LinearSeparator
-    from .certificates.verdicts import Separable as Separable
     from .certificates.verdicts import Undecided as Undecided
-    from .estimators.explanation import SupportReport as SupportReport
     from .estimators.explanation import support_report as support_report
     from .estimators.kernel import KernelMaxMarginClassifier as KernelMaxMarginClassifier
     from .estimators.linear import MaxMarginClassifier as MaxMarginClassifier
     from .estimators.online import OnlineMarginClassifier as OnlineMarginClassifier
-    from .estimators.path import MarginPath as MarginPath
     from .estimators.path import MaxMarginClassifierCV as MaxMarginClassifierCV
     from .estimators.path import margin_path as margin_path
-    from .estimators.prediction import ImportedKernelClassifier as ImportedKernelClassifier
-    from .estimators.prediction import ImportedLinearClassifier as ImportedLinearClassifier
     from .estimators.selection import MarginRFE as MarginRFE
-    from .fit.report import Report as Report
-    from .inspection.compare import Comparison as Comparison
     from .inspection.compare import compare as compare
     from .inspection.verification import verify as verify
     from .io.certificate_file import write_certificate as write_certificate
@@ -44,19 +36,17 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
 
 __version__ = "0.1.0"
 
-# Public names by the module that defines them.
+# Public names by the module that defines them; docs/_ext/reference_pages.py lists the classes of their results.
 _MODULES = {
-    "certificates.certificate": "Certificate CertificateError Certificates",
-    "certificates.verdicts": "Inseparable KernelSeparator LinearSeparator Separable Undecided",
-    "estimators.explanation": "SupportReport support_report",
-    "estimators.prediction": "ImportedKernelClassifier ImportedLinearClassifier",
+    "certificates.certificate": "Certificate CertificateError",
+    "certificates.verdicts": "Inseparable KernelSeparator LinearSeparator Undecided",
+    "estimators.explanation": "support_report",
     "estimators.kernel": "KernelMaxMarginClassifier",
     "estimators.linear": "MaxMarginClassifier",
     "estimators.online": "OnlineMarginClassifier",
-    "estimators.path": "MarginPath MaxMarginClassifierCV margin_path",
+    "estimators.path": "MaxMarginClassifierCV margin_path",
     "estimators.selection": "MarginRFE",
-    "fit.report": "Report",
-    "inspection.compare": "Comparison compare",
+    "inspection.compare": "compare",
     "inspection.verification": "verify",
     "io.certificate_file": "write_certificate",
     "io.model_file": "load save",

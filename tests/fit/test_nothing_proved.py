@@ -12,7 +12,6 @@ from command import run
 from effort import interpreted
 
 from maxmargin import (
-    Certificates,
     KernelMaxMarginClassifier,
     MaxMarginClassifier,
     Problem,
@@ -86,7 +85,8 @@ def test_certificates_with_one_bound_prove_something():
     model: Any = MaxMarginClassifier(C=INF, p=3, random_state=0, callback=lambda report: True).fit(X, y)
     assert not model.certificate_.proves_nothing
     assert WORDS not in str(model.certificate_)
-    mixed = Certificates((0, 1), (*model.certificate_.certificates, *before.certificate_.certificates))
+    several = type(MaxMarginClassifier().fit(np.eye(3), [0, 1, 2]).certificate_)
+    mixed = several((0, 1), (*model.certificate_.certificates, *before.certificate_.certificates))
     assert not mixed.proves_nothing
     assert mixed.gap == INF
     assert [(WORDS in line) for line in str(mixed).splitlines()] == [False, False, True]

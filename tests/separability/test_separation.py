@@ -16,7 +16,6 @@ from maxmargin import (
     CertificateError,
     Inseparable,
     MaxMarginClassifier,
-    Separable,
     Status,
     Undecided,
     separate,
@@ -68,7 +67,7 @@ class TestVerdicts:
             keep = [i for i in range(y.size) if separates(X[i : i + 1], y[i : i + 1], exact, Fraction(0))]
             X, y = X[keep] * 2.0 ** rng.integers(-60, 61, d), y[keep]
             verdict = separate(X, y, bias=False, tol=np.inf)
-            assert isinstance(verdict.verify(X, y), Separable)
+            assert verdict.verify(X, y).separable
             assert 0.0 < verdict.lo <= verdict.hi
             if verdict.exact is not None:  # it takes more digits than float64 has
                 *w, b = verdict.exact
@@ -191,7 +190,7 @@ class TestMethods:
     def test_many_rows_with_a_tiny_margin_are_separable(self):
         X, y = flipped(20_000, 3, 0)
         verdict = separate(X, y, tol=np.inf)
-        assert isinstance(verdict, Separable)
+        assert verdict.separable
         assert separates(X, y, [Fraction(v) for v in verdict.w.tolist()], Fraction(verdict.b))
 
     @pytest.mark.parametrize(("bias", "storage"), [(True, np.asarray), (False, sp.csr_matrix)])
