@@ -14,12 +14,12 @@ from ..data.door import check_entries
 from ..data.rows import engine_rows
 from ..fit.deadline import Deadline, Reporter
 from ..fit.report import Report
-from ..kernels.functions import Kernel, Precomputed, kernel_named, width
+from ..kernels.functions import Kernel, kernel_named, width
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import MEGABYTE
 from . import validation
-from .kernel_tasks import KernelTasks, Support
+from .kernel_tasks import KernelTasks
 from .prediction import CertifiedClassifier, KernelDecision
 
 CHECKS: validation.Checks = validation.COMMON | {
@@ -231,9 +231,22 @@ default="rbf"
         reporter, deadline = Reporter(self), Deadline(self.max_time)
         with deadline.interruptible():  # until the model is stored
             found = tasks.solve(reporter, deadline)
-            self.class_weight_, self.shape_fit_ = targets.class_weights, X.shape
-            self._store_machine(tasks, [one.support for one in found], [one.intercept for one in found])
-            self._store(tasks.names, found, None if self.kernel == "precomputed" else X)
+            self.classes_, self.class_weight_ = targets.classes, targets.class_weights
+            self.multi_class_, self.shape_fit_, codes = self.multi_class, X.shape, targets.codes
+            used = np.unique(np.concatenate([one.support[0] for one in found]))
+            used = used[np.argsort(codes[used], kind="stable")]  # sorted by class, as in SVC
+            self.support_ = used.astype(np.int32)
+            self.n_support_ = np.bincount(codes[used], minlength=targets.classes.size).astype(np.int32)
+            precomputed = self.kernel == "precomputed"
+            self.support_vectors_ = np.empty((0, X.shape[0])) if precomputed else X[used]
+            column, coefficients = np.empty(X.shape[0], np.intp), np.zeros((len(found), used.size))
+            column[used] = np.arange(used.size)
+            for line, (rows, values) in zip(coefficients, [one.support for one in found], strict=True):
+                line[column[rows]] = values
+            self.dual_coef_ = tasks.scheme.packed(coefficients, codes[used])
+            self.intercept_ = np.array([one.intercept for one in found])
+            self.make_machine(kernel)
+            self._store(tasks.names, found, None if precomputed else X)
         deadline.raise_interrupt(self)
         return self
 
@@ -262,23 +275,6 @@ default="rbf"
     def fit_status_(self) -> int:
         """0 if the fit is certified to `tol`, otherwise 1."""
         return int(self.status_ is not Status.CERTIFIED)
-
-    def _store_machine(self, tasks: KernelTasks, supports: list[Support], intercepts: list[float]) -> None:
-        """Set the attributes that predict, from the support vectors and the intercept of each task."""
-        kernel, codes, n = tasks.kernel, tasks.targets.codes, tasks.targets.y.size
-        self.classes_, self.multi_class_ = tasks.targets.classes, self.multi_class
-        used = np.unique(np.concatenate([rows for rows, _ in supports]))
-        used = used[np.argsort(codes[used], kind="stable")]  # sorted by class, as in SVC
-        self.support_ = used.astype(np.int32)
-        self.n_support_ = np.bincount(codes[used], minlength=tasks.scheme.count).astype(np.int32)
-        self.support_vectors_ = np.empty((0, n)) if isinstance(kernel, Precomputed) else tasks.X[used]
-        column, coefficients = np.empty(n, np.intp), np.zeros((len(supports), used.size))
-        column[used] = np.arange(used.size)
-        for line, (rows, values) in zip(coefficients, supports, strict=True):
-            line[column[rows]] = values
-        self.dual_coef_ = tasks.scheme.packed(coefficients, codes[used])
-        self.intercept_ = np.array(intercepts)
-        self.make_machine(kernel)
 
 
 def kernel_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | Decomposition:

@@ -35,8 +35,6 @@ from .validation import Targets
 # the smaller side: they take a second or two. With more the separator is a verdict only, and not a model.
 MAX_LEAST_SQUARES_FLOPS = 4e9
 
-Support = tuple[np.ndarray, np.ndarray]  # rows with coefficients other than 0, and these coefficients
-
 
 class KernelTaskSolution(NamedTuple):
     """The solution of one task, on all rows of the data.
@@ -44,7 +42,7 @@ class KernelTaskSolution(NamedTuple):
     Attributes
     ----------
     certificate : Certificate
-    support : (ndarray of int, ndarray)
+    support : tuple of ndarray of int, ndarray
         The rows with coefficients other than 0, and these coefficients.
     intercept : float
     status : Status
@@ -55,7 +53,7 @@ class KernelTaskSolution(NamedTuple):
     """
 
     certificate: Certificate
-    support: Support
+    support: tuple[np.ndarray, np.ndarray]
     intercept: float
     status: Status
     rounds: int
@@ -145,8 +143,10 @@ class KernelTasks:
         alpha = np.minimum(solution.point.alpha, self.problem.caps(weights))
         sample = Sample(self.X, signs, weights)
         certificate = sample.certificate(self.problem, alpha, solution.bounds, self.kernel)
+        coefficients = solution.point.coefficients
+        used = np.flatnonzero(coefficients)
         return KernelTaskSolution(
-            certificate, support_of(solution.point.coefficients), solution.point.intercept,
+            certificate, (used, coefficients[used]), solution.point.intercept,
             solution.status, solution.rounds, solution.history, verdict,
         )  # fmt: skip
 
@@ -234,27 +234,16 @@ class DistinctKernelRows:
         self.codes, self.weights = self._merged.y.astype(np.intp), self._merged.weights
 
     def spread(self, solution: KernelSolution, places: np.ndarray) -> KernelSolution:
-        """Return a solution on these distinct rows as one on all rows."""
+        """Return a solution on these distinct rows as one on all rows, among which it is divided by their weights."""
         alpha, coefficients, b = solution.point
-        point = KernelPoint(self.on_all_rows(alpha, places), self.on_all_rows(coefficients, places), b)
-        return replace(solution, point=point)
+        distinct, rows = np.zeros((2, self.codes.size)), np.zeros((2, self._n))
+        distinct[:, places] = alpha, coefficients
+        rows[:, self._positive] = distinct[:, self._merged.groups] * self._merged.shares
+        return replace(solution, point=KernelPoint(rows[0], rows[1], b))
 
     def totals(self, numbers: np.ndarray) -> np.ndarray:
         """Return the sum of numbers of all rows over each of these distinct rows."""
         return self._merged.gather(numbers[self._positive])
-
-    def on_all_rows(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Divide values of these distinct rows among the rows that they were merged from, by their weights."""
-        distinct, out = np.zeros(self.codes.size), np.zeros(self._n)
-        distinct[places] = values
-        out[self._positive] = distinct[self._merged.groups] * self._merged.shares
-        return out
-
-
-def support_of(coefficients: np.ndarray) -> Support:
-    """Return the rows with coefficients other than 0, and these coefficients."""
-    rows = np.flatnonzero(coefficients)
-    return rows, coefficients[rows]
 
 
 @dataclass(eq=False)
