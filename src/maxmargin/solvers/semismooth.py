@@ -12,8 +12,9 @@ A Newton step solves H dz = -g and moves z to the minimum of f along dz; it cost
 
 The proximal-point method on the dual of the hinge maximises dual(alpha) - sum c_i (share_i - prox_i)^2 / (2 sigma_i),
 where prox_i are the last shares. sigma_i = sigma, but for rows of more than LONG times the usual length it is less in
-proportion to the length: as constraints of a large cost, they would make H ill-conditioned. Under both losses the start
-for many rows is the solution for every 16th of them.
+proportion to the square of the length: as constraints of a large cost, they would make H ill-conditioned. For these
+rows the squared hinge has a proximal term, too: share_i(s) = (1 - scale_i) prox_i + scale_i sigma s, with the last
+share as prox_i and scale_i < 1. Under both losses the start for many rows is the solution for every 16th of them.
 
 References
 ----------
@@ -146,7 +147,7 @@ def _hinge_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | Non
     """
     _find_hinge_start(state, start)
     size, steps, idle, least, best = state.z.size, 0, 0, np.inf, None
-    max_sigma = 1e5 * max(1.0, 1.0 / float(state.costs.sum()))
+    max_sigma = 1e5 * max(1.0, 1.0 / float(state.costs.sum())) / float(state.scale.min())
     report = tol if tol else -1.0
     frozen = end = False
     while True:
@@ -162,7 +163,8 @@ def _hinge_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | Non
                 report = REPORT_SHARE * state.gap
             end = steps + taken >= MAX_STEPS or state.stop()
             square = float(state.gradient @ state.gradient)
-            if end or square <= max(0.01 * first, (1e-14 * state.total) ** 2):
+            solved = square <= max(0.01 * first, (1e-14 * state.total) ** 2)
+            if end or solved or min(taken, state.unchanged) > 4:  # the rest is rounding
                 break
             end = not state.step()
             if end:
@@ -228,7 +230,9 @@ class _State:
     sigma : float
         The weight of the slacks: the proximal parameter, or a factor of all costs for the squared hinge.
     scale : ndarray of shape (n,) or float
-        sigma_i / sigma.
+        sigma_i / sigma, less than 1 for long rows.
+    mismatch : float
+        The part of the gap by shares of long rows that are not yet sigma s_i, under the squared hinge.
     slack : ndarray of shape (n,)
         Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
         rounding error of a margin.
@@ -241,8 +245,9 @@ class _State:
     def __init__(self, rows: CentredRows, y: np.ndarray, costs: np.ndarray, upper: float, stop: Stop) -> None:
         self.rows, self.y, self.costs, self.upper, self.stop = rows, y, costs, upper, stop
         self.free, self.regular, self.scale = rows.problem.free, rows.regular, np.float64(1.0)
-        if upper < np.inf and rows.copy is not None:
-            self.scale = LONG / np.maximum(row_squares(rows.copy) ** 0.5, LONG)
+        if rows.copy is not None and (squares := row_squares(rows.copy)).max() > LONG**2:
+            self.scale = LONG**2 / np.maximum(squares, LONG**2)
+        self.long, self.mismatch = bool(self.scale.min() < 1.0), 0.0
         self.many = y.size >= max(MIN_SAMPLE_ROWS, 160 * rows.size)
         self.z, self.sigma = np.zeros(rows.size), 1.0
         self.prox: np.ndarray | float = 0.0
@@ -259,7 +264,7 @@ class _State:
 
     def go_to(self, z: np.ndarray, sigma: float = 1.0) -> None:
         """Begin an iteration for the squared hinge at z."""
-        self.z, self.sigma, self.ended = z, sigma, False
+        self.z, self.sigma, self.ended, self.prox = z, sigma, False, 0.0
         self.set_slack()
         self.evaluate()
 
@@ -304,7 +309,11 @@ class _State:
                 primal = 0.5 * float((self.regular * self.z) @ self.z) + losses
                 self.gap = (abs(primal - dual) + uneven) / dual
         elif self.total > 0.0 and (curvature := square + float(self.alpha @ share) / self.sigma) > 0.0:
-            self.gap = float((self.regular * g) @ g) * curvature / self.total**2 + (uneven / self.total) ** 2
+            factor = curvature / self.total**2
+            if self.long:
+                rest = share - self.sigma * np.maximum(self.slack, 0.0)
+                self.mismatch = float(self.costs @ (rest * rest)) / self.sigma * factor
+            self.gap = float((self.regular * g) @ g) * factor + (uneven / self.total) ** 2 + self.mismatch
 
     def gap_of_bounds(self) -> float:
         """Return the gap of the objective at z and of balanced dual variables, which a certificate has.
@@ -322,12 +331,18 @@ class _State:
         for taken in range(max_steps):
             if self.ended or self.gap <= goal or self.stop():
                 return taken
-            if self.unchanged == 1:  # near the end rounding errors of the slacks count
+            if self.unchanged == 1 and not self.long:  # near the end rounding errors of the slacks count
                 self.set_slack()
                 self.evaluate()
                 self.unchanged = 1
             last = self.gap
             self.ended = not self.step()
+            if self.mismatch > 0.0 and (
+                self.ended or self.mismatch >= 0.99 * self.gap
+            ):  # the next proximal problem
+                self.prox = (1.0 - self.scale) * self.share
+                self.evaluate()
+                self.unchanged, self.ended = 0, self.ended and not self.gap < 0.5 * last
             if self.ended:
                 return taken
             self.ended = self.unchanged > 1 and self.gap <= 1e-20
