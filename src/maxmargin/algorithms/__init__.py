@@ -17,14 +17,7 @@ from .online.pegasos import Pegasos
 from .online.perceptron import LocalPerceptron, Perceptron
 from .online.pumma import PUMMA
 from .online.romma import ROMMA, AggressiveROMMA
-from .programs import (
-    Decomposition,
-    InteriorPoint,
-    LinearProgram,
-    Newton,
-    ProximalNewton,
-    ProximalPoint,
-)
+from .programs import Decomposition, InteriorPoint, LinearProgram, Newton, ProximalNewton, ProximalPoint
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
     cls.name: cls

@@ -89,6 +89,10 @@ class KernelRows:
     def slots(self, wanted: np.ndarray) -> np.ndarray:
         """Compute the rows of the kernel that are not cached; return the slots of all wanted rows in `rows`.
 
+        They are stored in unused slots or, if they do not suffice, over least recently used rows. No row is replaced
+        while memory is unused: the first write to a page of memory takes longer than the next ones, but only once; a
+        row that is replaced may have to be computed again and again.
+
         Parameters
         ----------
         wanted : ndarray of int
@@ -99,7 +103,19 @@ class KernelRows:
         self._last_request[found[found >= 0]] = self._request
         missing = wanted[found < 0]
         for first in range(0, missing.size, BLOCK):
-            self._compute(missing[first : first + BLOCK])
+            some = missing[first : first + BLOCK]
+            if self.computed + some.size <= self.capacity:
+                slots = np.arange(self.computed, self.computed + some.size)
+            else:
+                # unused slots have the oldest request (0), so none of the rows of this request is replaced
+                slots = np.argsort(self._last_request, kind="stable")[: some.size]
+                replaced = self._row_in_slot[slots]
+                self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[slots] = -1
+            for columns, tile in self.kernel.tiles(self.X[some], self.X):
+                self.rows[slots, columns] = tile
+            self._slot_of_row[some], self._row_in_slot[slots] = slots, some
+            self._last_request[slots] = self._request
+            self.computed += some.size
         found = self._slot_of_row[wanted]
         # NumPy would take the slot -1 as the last slot, without an error
         assert found.min(initial=0) >= 0, "all wanted rows are cached at the same time"
@@ -163,25 +179,6 @@ class KernelRows:
             Z, rest = np.hstack([Z, new]), rest - (new * new).sum(axis=1)
         return None
 
-    def _compute(self, missing: np.ndarray) -> None:
-        """Compute these rows and store them in unused slots or, if they do not suffice, over least recently used rows.
-
-        No row is replaced while memory is unused. The first write to a page of memory takes longer than the next ones,
-        but only once; a row that is replaced may have to be computed again and again.
-        """
-        if self.computed + missing.size <= self.capacity:
-            slots = np.arange(self.computed, self.computed + missing.size)
-        else:
-            # unused slots have the oldest request (0), so none of the rows of this request is replaced
-            slots = np.argsort(self._last_request, kind="stable")[: missing.size]
-            replaced = self._row_in_slot[slots]
-            self._slot_of_row[replaced[replaced >= 0]] = self._row_in_slot[slots] = -1
-        for columns, tile in self.kernel.tiles(self.X[missing], self.X):
-            self.rows[slots, columns] = tile
-        self._slot_of_row[missing], self._row_in_slot[slots] = slots, missing
-        self._last_request[slots] = self._request
-        self.computed += missing.size
-
 
 @compiled()
 def add_rows(rows, slots, c, out):
@@ -192,11 +189,6 @@ def add_rows(rows, slots, c, out):
             row = rows[slots[k]][first : first + COLUMNS_AT_ONCE]
             for j in range(part.size):
                 part[j] += c[k] * row[j]
-
-
-# Least curvature, relative to the largest entry of the diagonal: the difference K_ii + K_jj - 2 K_ij is rounding below
-# some tens of roundings of such an entry.
-MIN_CURVATURE = 1e-14
 
 
 # Rows of a working set: a larger one needs fewer updates of the whole gradient, but more steps, on a larger submatrix.
@@ -341,31 +333,15 @@ def working_set(
     if problem.free:
         intercept = float(ascent[inside].mean()) if free else 0.5 * (top + bottom)
         intercept = min(max(intercept, bottom), top)
-    worst = [largest(rising, intercept, entering // 2), largest(falling, -intercept, entering // 2)]
     chosen = np.zeros(y.size, dtype=bool)
-    chosen[np.concatenate(worst)] = True
+    for values, least in ((rising, intercept), (falling, -intercept)):
+        places = np.flatnonzero(values >= least)
+        chosen[places[np.argsort(-values[places], kind="stable")[: entering // 2]]] = (
+            True  # of equal ones the first
+        )
     staying = last_set[inside[last_set] & ~chosen[last_set]]
     chosen[staying[: max(size - np.count_nonzero(chosen), 0)]] = True
     return np.flatnonzero(chosen), top - bottom
-
-
-def largest(values: np.ndarray, least: float, most: int) -> np.ndarray:
-    """Return the indices of the `most` largest values that are at least `least`; of equal values the first.
-
-    Fewer where fewer values are at least `least`.
-    """
-    places = np.flatnonzero(values >= least)
-    return places[np.argsort(-values[places], kind="stable")[:most]]
-
-
-@compiled()
-def argmax(value):
-    """Return the index of the largest value, of equal ones the first; -1 where all are -inf or there are none."""
-    best, index = -np.inf, -1
-    for k in range(value.size):
-        if value[k] > best:
-            best, index = value[k], k
-    return index
 
 
 @compiled()
@@ -413,12 +389,13 @@ def solve_by_pairs(small, y, cap, alpha, gradient, goal, max_steps, workspace):
         longest = max(longest, diagonal[k])
         set_movable(k, y, cap, alpha, rising, falling)
         value[k] = ascent[k] + rising[k]
-    # a positive lower bound of curvatures: steps are finite without curvature and without caps
-    least = MIN_CURVATURE * longest if longest > 0.0 else MIN_CURVATURE
+    # A positive lower bound of curvatures: steps are finite without curvature and without caps. The difference
+    # K_ii + K_jj - 2 K_ij is rounding below some tens of roundings of the largest entry of the diagonal.
+    least = 1e-14 * (longest if longest > 0.0 else 1.0)
     step = 0
     while step < max_steps:
-        i = argmax(value)  # the largest -y g of the rows that may rise
-        if i < 0:
+        i = np.argmax(value)  # the largest -y g of the rows that may rise
+        if value[i] == -np.inf:
             break
         best, row_i = value[i], small[i]
         curvature = diagonal[i]
@@ -428,8 +405,8 @@ def solve_by_pairs(small, y, cap, alpha, gradient, goal, max_steps, workspace):
             a = curvature + diagonal[k] - 2.0 * row_i[k]
             a = a if a > least else least
             gains[k] = b * b / a
-        j = argmax(gains)
-        if j < 0 or not gains[j] > 0.0:
+        j = np.argmax(gains)
+        if not gains[j] > 0.0:
             break
         if best - ascent[j] <= goal:  # otherwise the largest violation exceeds the goal, too
             violation = 0.0

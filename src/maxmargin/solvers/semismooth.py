@@ -166,8 +166,7 @@ def _hinge_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | Non
             solved = square <= max(0.01 * first, (1e-14 * state.total) ** 2)
             if end or solved or min(taken, state.unchanged) > 4:  # the rest is rounding
                 break
-            end = not state.step()
-            if end:
+            if end := not state.step():
                 break
             taken += 1
         steps, idle = steps + max(taken, 1), idle + 1
