@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.door import moved, shifted
+from ..data.door import shifted, shifted_intercept
 from ..kernels.functions import Kernel, Precomputed
 from ..numerics.columns import without_empty_columns
 from ..numerics.progress import announce
@@ -137,7 +137,7 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
                 w = columns.restrict(w)
                 # the gap of the claim is to be shown again, up to a rounding of 1e-9
                 alpha, gap = claimed_dual(part, sample), 1.1 * part.gap + 1e-9
-                inside = moved(w, b, shift, 1)
+                inside = shifted_intercept(w, b, shift, 1)
                 found.append(recomputed(part, bounds_to(part.problem, sample, w, inside, alpha, gap)[1]))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 

@@ -70,7 +70,7 @@ def separate(
                 )
             deadline = Deadline(parameters.get("max_time"))
             stored = stored_rows(data, n_features, columns, interrupted=deadline.interrupted)
-            parameters["max_time"] = deadline.max_time()
+            parameters["max_time"] = max(deadline.remaining(), 1e-3)  # it has to be positive
             table = stored_table(stored)
             find: Any = partial(separability.separate_stored, stored, memory=memory)
         else:

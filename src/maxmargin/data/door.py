@@ -113,7 +113,7 @@ def shifted(problem: Problem, X: Any) -> tuple[Any, np.ndarray | None]:
     return type(X)((X.data - shift[X.indices], X.indices, X.indptr), shape=X.shape), shift.astype(float)
 
 
-def moved(w: np.ndarray, b: float, shift: np.ndarray | None, sign: int) -> float:
+def shifted_intercept(w: np.ndarray, b: float, shift: np.ndarray | None, sign: int) -> float:
     """Return b + sign w.s, rounded once: the intercept for shifted rows (1), or for the caller's rows (-1)."""
     if shift is None or not (np.isfinite(b) and np.isfinite(w).all()):
         return b

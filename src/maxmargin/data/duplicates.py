@@ -1,9 +1,7 @@
-"""Identical rows merged into one row of their total weight.
+"""Identical rows of a class merged into one row of their total weight, for kernels and proofs of inseparability.
 
-Distinct rows are in the order of the data (`shuffle=False`), or in an order that does not depend on it. In the second
-case the solution of a small problem is the same for copies of rows and for weights, and for any order of the rows, also
-of algorithms that present rows in random order. Wide rows without equal ones keep their order: their solutions in
-different orders agree up to rounding.
+Distinct rows are in the order of the data, or in an order that does not depend on it: the solution is then the same for
+copies of rows and for weights, and for any order of the rows.
 """
 
 from __future__ import annotations
@@ -85,34 +83,26 @@ def merge(X: Any, y: np.ndarray, weights: np.ndarray, in_order: bool = False) ->
 
 
 def _hashes(X: Any) -> np.ndarray:
-    """Return a hash of each row, the same for dense and sparse rows: sum_j mixed(bits of x_ij) m_j modulo 2^64.
+    """Return a hash of each row, the same for dense and sparse rows: sum_j mixed(x_ij) m_j modulo 2^64.
 
-    The multipliers m_j are pseudorandom odd numbers. Zeros, whose bits are 0, add nothing. The result has shape (n,).
+    The multipliers m_j are pseudorandom odd numbers. Zeros add nothing. The result has shape (n,).
     """
     n, d = X.shape
     if sp.issparse(X):  # no array of all columns is made: there may be 2^31
         sums = np.zeros(X.nnz + 1, np.uint64)
-        np.cumsum(_mixed(_bits(X.data)) * _multipliers(X.indices), out=sums[1:])
+        np.cumsum(_mixed(X.data) * (_mixed(X.indices + 1.0) | np.uint64(1)), out=sums[1:])
         return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
-    out, multipliers = np.empty(n, np.uint64), _multipliers(np.arange(d))
+    out, multipliers = np.empty(n, np.uint64), _mixed(np.arange(1.0, d + 1.0)) | np.uint64(1)
     step = max(1, BLOCK // max(d, 1))
     for first in range(0, n, step):
         rows = slice(first, first + step)
-        np.einsum("ij,j->i", _mixed(_bits(X[rows])), multipliers, out=out[rows])
+        np.einsum("ij,j->i", _mixed(X[rows]), multipliers, out=out[rows])
     return out
 
 
-def _multipliers(columns: np.ndarray) -> np.ndarray:
-    """Return the multipliers m_j of columns j."""
-    return _mixed(_mixed(columns.astype(np.uint64) + np.uint64(1))) | np.uint64(1)
-
-
-def _bits(values: np.ndarray) -> np.ndarray:
-    """Return the bits of float64 numbers as integers; 0 for zeros of both signs."""
-    return (values.astype(np.float64, copy=False) + 0.0).view(np.uint64)  # -0 + 0 = 0
-
-
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Return bits spread over the whole word (a multiplication between two shifts, as in splitmix64); 0 stays 0."""
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """Return the bits of float64 numbers, spread as in splitmix64 by two multiplications; 0 for zeros of both signs."""
+    bits = (values.astype(np.float64, copy=False) + 0.0).view(np.uint64)  # -0 + 0 = 0
     bits = (bits ^ (bits >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    return bits ^ (bits >> np.uint64(29))
+    bits = (bits ^ (bits >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return bits ^ (bits >> np.uint64(32))

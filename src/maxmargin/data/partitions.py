@@ -172,13 +172,14 @@ class Partitions(ABC):
         return found
 
     def gather(self, numbers: np.ndarray, interrupted: Callable[[], bool]) -> Rows | None:
-        """Return the rows with these numbers, in ascending order; None if `interrupted`."""
+        """Return the rows with these numbers, which ascend; None if `interrupted`."""
         return self.reduce(partial(_take_numbers, numbers), interrupted)
 
 
 def _take_numbers(numbers: np.ndarray, rows: Rows) -> Rows:
-    """Return the rows of a partition that have one of these numbers."""
-    return rows.some(np.flatnonzero(np.isin(rows.numbers, numbers)))
+    """Return the rows of a partition, whose numbers are consecutive, that have one of these ascending numbers."""
+    begin, end = np.searchsorted(numbers, [rows.numbers[0], rows.numbers[0] + rows.size])
+    return rows.some(numbers[begin:end] - rows.numbers[0])
 
 
 class ArrayPartitions(Partitions):

@@ -255,10 +255,10 @@ default="rbf"
     ) -> tuple[Kernel, Any, validation.Targets]:
         """Return the kernel, and the data that have passed all checks."""
         precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
-        X, y = validation.validate_rows(self, X, y, accept_sparse=False if precomputed else "csr", order="C")
+        sparse = False if precomputed else "csr"
+        X, targets = validation.validated_data(self, problem, X, y, sample_weight, accept_sparse=sparse)
         if precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"A precomputed kernel is a square matrix of all samples; got shape {X.shape}.")
-        targets = validation.encode_targets(problem, self.class_weight, X, y, sample_weight)
         X = engine_rows(X)
         check_entries(X, getattr(self, "feature_names_in_", None))
         self.gamma_ = width(self.gamma, X, targets.sample_weights)

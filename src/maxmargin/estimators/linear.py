@@ -18,7 +18,7 @@ from .prediction import CertifiedClassifier, LinearDecision
 if TYPE_CHECKING:
     from ..algorithms import Algorithm
 
-LARGE_P = 100.0  # stands for p="log" until the number of features is known
+LARGE_P = 100.0  # for p="log" until the number of features is known: no algorithm treats it as a special norm
 CHECKS: validation.Checks = validation.COMMON | {
     # `Problem` checks the range of p
     "p": (lambda p: p == "log" or validation.is_real(p), 'a number from 1 to inf, or "log"; got p={!r}'),
@@ -31,9 +31,9 @@ CHECKS: validation.Checks = validation.COMMON | {
         validation.optional(validation.is_size),
         "a number of bytes, or a text such as '512MB' or '2GiB', or None; got {!r}",
     ),
-    **dict.fromkeys(
-        ("cache_dir",),
-        (validation.optional(lambda path: isinstance(path, str | os.PathLike)), "a path, or None; got {!r}"),
+    "cache_dir": (
+        validation.optional(lambda path: isinstance(path, str | os.PathLike)),
+        "a path, or None; got {!r}",
     ),
     "warm_start": (lambda warm: isinstance(warm, validation.BOOLEAN), "True or False; got {!r}"),
 }
@@ -223,13 +223,6 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
             fit_rows(self, problem, X, y, sample_weight, deadline)
         deadline.raise_interrupt(self)
         return self
-
-    def validated(
-        self, problem: Problem, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[None, Any, validation.Targets]:
-        """Return None for the kernel, and the data that have passed all checks."""
-        X, y = validation.validate_rows(self, X, y, order="C")
-        return None, X, validation.encode_targets(problem, self.class_weight, X, y, sample_weight)
 
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""

@@ -13,7 +13,7 @@ from ..algorithms import ALGORITHMS, Algorithm, named_algorithm
 from ..certificates.certificate import Sample
 from ..certificates.row_pass import certify
 from ..certificates.verdicts import Verdict
-from ..data.door import check_rows, moved, shifted
+from ..data.door import check_rows, shifted, shifted_intercept
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.exact import is_small
@@ -54,12 +54,12 @@ def fit_in_memory(
     exact : bool, default=True
         Whether small problems end with the exact stage, which cannot use a warm start.
     """
-    _, given, targets = model.validated(problem, X, y, sample_weight)
+    given, targets = validation.validated_data(model, problem, X, y, sample_weight)
     X, columns = without_empty_columns(given)
     if model.p == "log":
         problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
     tasks = LinearTasks(model, problem, X, columns, targets, exact)
-    require_weight_memory(validation.WEIGHTS * len(tasks.names), columns.count)
+    require_weight_memory(validation.COEF_COPIES * len(tasks.names), columns.count)
     solve_task = partial(tasks.solve, Reporter(model))
     with deadline.interruptible():  # until the model is stored
         solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)
@@ -135,7 +135,7 @@ class LinearTasks:
         duals = [part.alpha[self._kept] for part in parts] if parts[0].rows == targets.y.size else None
         coef = self.columns.restrict(model.coef_)
         points = zip(coef, model.intercept_.tolist(), strict=True)
-        return duals, [(w, moved(w, b, self._shift, 1)) for w, b in points]
+        return duals, [(w, shifted_intercept(w, b, self._shift, 1)) for w, b in points]
 
     def solve(self, reporter: Reporter, k: int, deadline: Deadline) -> Solution:
         """Solve task k, with a warm start from the dual variables and the (w, b) of the last fit, if there are any."""
@@ -166,8 +166,8 @@ class LinearTasks:
 
     def _with_intercept_of_caller(self, found: Solution, sample: Sample) -> Solution:
         """Return a solution on shifted rows with the intercept for the caller's rows, rounded, and its certificate."""
-        b, tol = moved(found.w, found.b, self._shift, -1), self.model.tol
-        inside = moved(found.w, b, self._shift, 1)
+        b, tol = shifted_intercept(found.w, found.b, self._shift, -1), self.model.tol
+        inside = shifted_intercept(found.w, b, self._shift, 1)
         certificate = certify(self.problem, sample, found.w, inside, found.alpha, tol)
         status = proved_status(found.status, self.problem, certificate, tol)
         return replace(found, b=b, certificate=certificate, status=status)

@@ -1,4 +1,4 @@
-"""Linear fits of rows in partitions: memory maps, and files larger than memory."""
+"""Linear fits of rows in partitions: memory maps and files larger than memory, Dask collections, Spark frames."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..data.door import check_costs
 from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes
 from ..fit.deadline import Deadline, Reporter
-from ..fit.partitioned.solve import PartitionedFit, solve_soft_margins
+from ..fit.partitioned.solve import PartitionedProblem, solve_soft_margins
 from ..fit.report import Stopping
 from ..numerics.columns import check_storage, label_array
 from ..numerics.files import names_files, place_of
@@ -29,7 +29,7 @@ STALLED = (
     "The bounds have stopped improving at a gap of {gap:.2g}: the rows that decide about the solution do not fit in "
     "memory. Give more memory, or a larger tol."
 )
-LABELS = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
+LABELS_PER_BLOCK = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
 NO_LABELS = (  # the beginning is that of scikit-learn
     "This {name} estimator requires y to be passed, but the target y is None: give the labels as y; or, if a column of "
     "X holds them, name the memory that the fit may use, as in memory='2GB'."
@@ -38,7 +38,7 @@ NO_LABELS = (  # the beginning is that of scikit-learn
 DEFAULT_MEMORY = "1GB"
 
 
-def fits(model: Any, X: Any) -> bool:
+def fits_in_memory(model: Any, X: Any) -> bool:
     """Return whether an in-memory fit of these rows stays within `memory`."""
     return IN_MEMORY_COPIES * bytes_of(X) <= parse_bytes(model.memory)
 
@@ -46,11 +46,12 @@ def fits(model: Any, X: Any) -> bool:
 def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to rows on a cluster, in files, or in memory; X and y are those of `MaxMarginClassifier.fit`.
 
-    Arrow data without y hold the labels, and are read as files are. Rows in memory that exceed `memory` are parts.
+    Arrow data without y hold the labels, and are read as files are. Rows in memory whose fit would take more
+    than `memory` are read in blocks.
     """
     place = place_of(X, y)
     if place != "files":
-        large = (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits(model, X)
+        large = (isinstance(X, np.ndarray) or sp.issparse(X)) and not fits_in_memory(model, X)
         fit = fit_cluster if place != "memory" else fit_arrays if large else fit_in_memory
         fit(model, problem, X, y, sample_weight, deadline)
         return
@@ -84,7 +85,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
         If a row cannot be used; the message names its file and its number there.
     """
     X, classes = stored.X, stored.classes
-    if fits(model, X):
+    if fits_in_memory(model, X):
         fit_in_memory(model, problem, loaded(X), classes[stored.codes], None, deadline)
     else:
         try:
@@ -110,8 +111,8 @@ def _fit_codes(
 ) -> None:
     """Fit a classifier to rows of arrays with the numbers of their classes, -1 for rows of weight 0 of no class."""
     totals = np.zeros(classes.size)
-    for begin in range(0, codes.size, LABELS):
-        part = slice(begin, begin + LABELS)
+    for begin in range(0, codes.size, LABELS_PER_BLOCK):
+        part = slice(begin, begin + LABELS_PER_BLOCK)
         share = None if weights is None else weights[part]
         totals += np.bincount(np.maximum(codes[part], 0), share, classes.size)
     class_weights = weights_of_classes(model, classes, totals)
@@ -139,8 +140,8 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any,
     X, y = _checked_rows(X, y)
     weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
-    parts = range(0, y.size, LABELS)
-    codes = np.concatenate([class_codes(y[begin : begin + LABELS], classes) for begin in parts])
+    parts = range(0, y.size, LABELS_PER_BLOCK)
+    codes = np.concatenate([class_codes(y[begin : begin + LABELS_PER_BLOCK], classes) for begin in parts])
     _fit_codes(model, problem, X, codes, weights, classes, deadline)
     vars(model).pop("feature_names_in_", None)
 
@@ -245,7 +246,7 @@ def fit_partitions(
     """
     check_solvable(model)
     names = [None] if classes.size == 2 else list(classes)
-    require_weight_memory(validation.WEIGHTS * len(names), partitions.shape[1])
+    require_weight_memory(validation.COEF_COPIES * len(names), partitions.shape[1])
 
     reporter = Reporter(model)
     with deadline.interruptible():  # until the model is stored
@@ -253,7 +254,7 @@ def fit_partitions(
         seed = int(draw_seeds(model.random_state, 1)[0])
         memory = parse_bytes(model.memory or DEFAULT_MEMORY)
         solutions = solve_soft_margins(
-            PartitionedFit(partitions, problem, list(classes), stopping, memory, seed, model.cache_dir)
+            PartitionedProblem(partitions, problem, list(classes), stopping, memory, seed, model.cache_dir)
         )
         model.classes_, model.class_weight_ = classes, class_weights
         model.coef_ = np.array([solution.w for solution in solutions])

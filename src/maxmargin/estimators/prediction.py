@@ -65,7 +65,7 @@ class CertifiedClassifier(ClassifierMixin, BaseEstimator):
         found = {python_label(name): one.verdict for name, one in pairs if one.verdict is not None}
         if found:
             self.verdict_ = found if len(names) > 1 else found[None]
-        self.message_ = explain(self, X, getattr(self, "feature_names_in_", None))
+        self.message_ = message_of_fit(self, X, getattr(self, "feature_names_in_", None))
 
 
 def _no_probabilities(model: Any) -> Any:
@@ -432,7 +432,7 @@ REASONS = {
 LIMITS = {Status.MAX_TIME: "max_time", Status.MAX_ITER: "max_iter"}
 
 
-def explain(model: Any, X: Any = None, names: Sequence[str] | None = None) -> str:
+def message_of_fit(model: Any, X: Any = None, names: Sequence[str] | None = None) -> str:
     """Return why the fit of a classifier ended, and if it is not certified, what to try.
 
     Parameters

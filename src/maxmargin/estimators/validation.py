@@ -29,7 +29,7 @@ from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-WEIGHTS = 2  # copies of the weights of a model at most: its own, and those of its file while it is saved
+COEF_COPIES = 2  # copies of the weights of a model at most: its own, and those of its file while it is saved
 
 
 def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
@@ -226,23 +226,31 @@ def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
         raise ValueError(f"{error}{row}") from None
 
 
-def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, sample_weight: Any) -> Targets:
-    """Validate labels and weights, and multiply the sample weights by the class weights.
+def validated_data(
+    model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, **options: Any
+) -> tuple[Any, Targets]:
+    """Validate rows, labels and weights, and multiply the sample weights by the class weights.
 
     Parameters
     ----------
+    model : estimator
+        With the parameter `class_weight`.
     problem : Problem
-    class_weight : dict, "balanced" or None
-    X : ndarray or CSR matrix of shape (n, d)
-    y : ndarray of shape (n,)
-    sample_weight : array-like of shape (n,) or None
+    X, y, sample_weight
+        Of `fit`.
+    **options
+        As of `validate_rows`.
 
     Raises
     ------
     ValueError
         If there are fewer than two classes with rows of positive weight, or weights cannot be used.
     """
-    sample_weights = np.ones(y.size) if sample_weight is None else checked_weights(sample_weight, X)
+    X, y = validate_rows(model, X, y, order="C", **options)
+    class_weight, sample_weights = (
+        model.class_weight,
+        np.ones(y.size) if sample_weight is None else checked_weights(sample_weight, X),
+    )
     classes = distinct_labels(y if sample_weight is None else y[sample_weights > 0.0])
     if classes.size < 2:
         rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "there is no row"
@@ -266,7 +274,7 @@ def encode_targets(problem: Problem, class_weight: Any, X: Any, y: np.ndarray, s
     from ..data.door import check_costs  # only here: the import of a classifier loads nothing of `data`
 
     check_costs(problem, weights if selected is None else weights[selected])
-    return Targets(y, sample_weights, weights, selected, classes, class_weights)
+    return X, Targets(y, sample_weights, weights, selected, classes, class_weights)
 
 
 def distinct_labels(y: np.ndarray) -> np.ndarray:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .report import Report
 
 T = TypeVar("T")
-MIN_SECONDS = 1e-3  # `max_time` of a fit that begins when no time is left: it has to be positive
 
 
 class Deadline:
@@ -87,10 +86,6 @@ class Deadline:
     def remaining(self) -> float:
         """Return the seconds until the end; inf without a time limit."""
         return max(self.end - time.perf_counter(), 0.0)
-
-    def max_time(self) -> float | None:
-        """Return the `max_time` of a fit that begins now: positive, and None without a time limit."""
-        return None if self.end == math.inf else max(self.remaining(), MIN_SECONDS)
 
     def interrupted(self) -> bool:
         """Return whether the time is up or the flag is set."""

@@ -2,7 +2,8 @@
 
 The policy lists the solvers, each with a budget of row visits. Every round of a solver is reported. On rows of data its
 points are certified as they come, on the caller's data; a kernel problem is solved by the bounds of its solver, and its
-best point is certified at the end. One function (`Fit.status`) decides when a fit ends.
+best point is certified at the end. `Fit.status` decides after each round whether the fit goes on, `Fit.ends` whatever
+is proved; `proved_status` says at the end what the certified bounds show.
 """
 
 from __future__ import annotations
@@ -212,7 +213,8 @@ class LinearFit(Fit):
 
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         if isinstance(algorithm, Program):
-            return self.run, self._points(algorithm)
+            counts = self.run.presentations, self.run.steps
+            return Progress(self.best, *counts), self._points(algorithm)
         run = self.begin_run(algorithm)
         return run, SCHEDULES[algorithm.schedule](run)
 

@@ -18,6 +18,7 @@ from ..engine.jit import seconds_compiled
 from ..estimators.kernel import KernelMaxMarginClassifier, kernel_algorithm
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.linear_tasks import linear_algorithm
+from ..estimators.validation import validated_data
 from ..fit.alone import AlgorithmRun, Epoch, run
 from ..fit.deadline import Deadline
 from ..fit.report import Report
@@ -268,7 +269,11 @@ class _Tasks:
         random_state: Any,
         callback: Any,
     ) -> None:
-        self.kernel, self.X, self.targets = model.validated(problem, X, y, sample_weight)
+        data = X, y, sample_weight
+        if hasattr(model, "kernel"):
+            self.kernel, self.X, self.targets = model.validated(problem, *data)
+        else:
+            self.kernel, (self.X, self.targets) = None, validated_data(model, problem, *data)
         if getattr(model, "p", 2) == "log":
             problem = replace(problem, p=max(2.0, 2.0 * np.log(self.X.shape[1])))
         self.problem, self.model, self.callback, classes = problem, model, callback, self.targets.classes

@@ -38,7 +38,7 @@ from .passes import Block, Coordinates, Linearisation, Near, StepSums, Sums
 from .sample import MAX_IDLE, DrawnRows, draw_rows
 
 if TYPE_CHECKING:
-    from .solve import PartitionedFit, PassFit, Proof
+    from .solve import PartitionedProblem, PassFit, Proof
 
 # Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
 # otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
@@ -281,6 +281,15 @@ class NewtonRun:
     ----------
     z : ndarray of shape (size,)
         The point that the next pass evaluates.
+    error : float
+        An estimate of the root mean square error of the scores at z: at first the difference between the solutions of
+        the sample and of half of it.
+    last, last_move, last_objective : Linearisation or None, float, float
+        The step that led to z, the root mean square of its change of the scores, and the objective at its beginning.
+    radius : float
+        The trust region: the longest next step, as `last_move`.
+    unit : float
+        The mean |x_i|.
     idle : int
         Passes since the gap was last reduced to half of `idle_gap`, the gap at that time.
     """
@@ -372,7 +381,15 @@ class NewtonRun:
         model = self._local_model(query, sums, near)
         accuracy = 1e-2 * self.fit.stopping.tol * max(abs(objective), 1e-300)
         interrupted = self.fit.stopping.deadline.interrupted
-        solve = partial(self._trial, model, metric, query.z, accuracy, interrupted)
+
+        def solve(weight: float) -> Trial | None:
+            """Solve the local model with a proximal term of this weight; None if it fails or is stopped."""
+            with suppress(LinAlgError):
+                found = model.with_proximal_term(weight, metric, query.z).solve(accuracy, interrupted)
+                if found is not None and np.isfinite(found[0]).all():
+                    return Trial(*found, self._mean_move(found[0] - query.z), weight)
+            return None
+
         # the model holds up to the farthest gathered row, or as far as the last step was wrong
         longest = min(1.5 * max(reach, self.error) if hinge else np.inf, self.radius)
         step = longest_step(solve, longest)
@@ -384,32 +401,6 @@ class NewtonRun:
         # a step that had to be limited leaves the error as large as it was, or larger
         left = share * step.move if step.weight == 0.0 else max(step.move, self.error)
         self.error = max(left, EPS)
-
-    def _trial(
-        self,
-        model: LocalModel,
-        metric: np.ndarray,
-        centre: np.ndarray,
-        accuracy: float,
-        interrupted: Callable[[], bool],
-        weight: float,
-    ) -> Trial | None:
-        """Return the solution of a local model with a proximal term; None if it fails or is stopped.
-
-        Parameters
-        ----------
-        model : LocalModel
-            Without the term.
-        metric, centre, weight : ndarray of shape (size, size), ndarray of shape (size,), float
-            As of `LocalModel.with_proximal_term`; the step begins at the centre.
-        accuracy, interrupted : float, callable
-            As of `LocalModel.solve`.
-        """
-        with suppress(LinAlgError):
-            found = model.with_proximal_term(weight, metric, centre).solve(accuracy, interrupted)
-            if found is not None and np.isfinite(found[0]).all():
-                return Trial(*found, self._mean_move(found[0] - centre), weight)
-        return None
 
     def _local_model(self, query: NewtonQuery, sums: StepSums, near: Near) -> LocalModel:
         """Return the local model without proximal term.
@@ -502,7 +493,7 @@ def rows_in_memory(memory: float, columns: int) -> int:
     return max(int(ROWS_SHARE * memory / (COPIES * 8.0 * (columns + 1))), 2)
 
 
-def draw_sample(fit: PartitionedFit) -> DrawnRows | None:
+def draw_sample(fit: PartitionedProblem) -> DrawnRows | None:
     """Draw the rows in memory from which all binary problems start; None if stopped."""
     n, d = fit.partitions.shape
     enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS)

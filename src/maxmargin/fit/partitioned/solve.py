@@ -67,7 +67,7 @@ LOOPS = PassMethod("cached-loops", "dual coordinate descent, with the open rows 
 
 
 @dataclass(frozen=True, eq=False)
-class PartitionedFit:
+class PartitionedProblem:
     """What a fit of partitioned rows solves, the memory it may use, and what ends it.
 
     Attributes
@@ -106,7 +106,7 @@ class PassFit(Fit):
 
     Parameters
     ----------
-    whole : PartitionedFit
+    whole : PartitionedProblem
     k : int
         The number of the problem.
     deadline : Deadline
@@ -125,7 +125,12 @@ class PassFit(Fit):
     """
 
     def __init__(
-        self, whole: PartitionedFit, k: int, deadline: Deadline, drawn: DrawnRows | None, opened: ExitStack
+        self,
+        whole: PartitionedProblem,
+        k: int,
+        deadline: Deadline,
+        drawn: DrawnRows | None,
+        opened: ExitStack,
     ) -> None:
         two, problem = whole.problems == 1, whole.problem
         best = Best(problem, Primal(np.zeros(whole.partitions.shape[1]), 0.0), _nothing)
@@ -197,7 +202,7 @@ def _nothing() -> Proof:
     return np.zeros(0, np.int64), np.zeros(0), None
 
 
-def solve_soft_margins(whole: PartitionedFit) -> list[Solution]:
+def solve_soft_margins(whole: PartitionedProblem) -> list[Solution]:
     """Solve all binary problems, one after another, by the methods that the problem, sizes and memory choose."""
     plan = plan_of(whole)
     drawn = draw_sample(whole) if plan[0].algorithm is NEWTON else None
@@ -213,7 +218,7 @@ def solve_soft_margins(whole: PartitionedFit) -> list[Solution]:
         return solve_tasks(solve_one, whole.problems, 1, whole.stopping.deadline)
 
 
-def plan_of(whole: PartitionedFit) -> list[Stage]:
+def plan_of(whole: PartitionedProblem) -> list[Stage]:
     """Return the methods of a fit in their order, with reasons."""
     method, why = method_for(whole.problem, whole.partitions, whole.memory, whole.problems)
     chosen = [(method, why)]
