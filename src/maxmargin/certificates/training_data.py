@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..numerics.columns import (
-    canonical,
-    check_columns,
-    check_finite,
-    check_storage,
-    check_weights,
-    column_message,
-    label_array,
-)
+from ..numerics.columns import check_weights, rows_and_labels
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 
@@ -45,7 +36,7 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     """
     if not hasattr(model, "certificate_"):
         raise CertificateError(nothing_to_verify(model))
-    X, labels = rows_and_labels(X, y)
+    X, labels = rows_and_labels(X, y, CertificateError)
     check_weights(sample_weight)
     try:
         weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=float)
@@ -65,29 +56,6 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     for name, factor in zip(model.classes_, model.class_weight_, strict=True):
         factors[labels == name] = factor
     return X, labels, weights * factors
-
-
-def rows_and_labels(X: Any, y: Any, error: type[ValueError] = CertificateError) -> tuple[Any, np.ndarray]:
-    """Return rows, dense or in canonical CSR format, of float32 or float64 numbers, and a label for each.
-
-    X is not changed. An `error` is raised where they cannot be used; the message names a remedy.
-    """
-    given = X
-    check_storage(X)
-    try:
-        check_columns(X)
-        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
-        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    except (TypeError, ValueError) as fault:
-        raise error(column_message(given) or str(fault)) from None
-    if X.ndim != 2:
-        raise error(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
-    X = canonical(X)
-    check_finite(X, given, error)
-    try:
-        return X, label_array(y, X.shape[0])
-    except ValueError as fault:
-        raise error(str(fault)) from None
 
 
 def nothing_to_verify(model: Any) -> str:
@@ -112,7 +80,7 @@ def data_of(X: Any, y: Any, classes: tuple[Any, Any], features: int) -> tuple[An
         If the number of features, the number of labels or the classes differ from those of the verdict, or if float64
         does not represent the numbers of X exactly.
     """
-    X, labels = rows_and_labels(X, y)
+    X, labels = rows_and_labels(X, y, CertificateError)
     require(
         X.shape[1] == features,
         f"the verdict is about {features} features, not the shape {X.shape}: give its X.",

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.columns import column_extremes, vector
+from ..numerics.columns import column_extremes, first_beyond, vector
 from ..problem.problem import Problem
 
 # Largest size of an entry, and its inverse the least length of the longest row: all of float32 is within. C s_i is
@@ -26,18 +26,6 @@ LARGEST, LARGEST_COST = 1e50, 1e100
 # A column is shifted where its level is this many times its spread: two digits of its products are lost without.
 LEVEL = 100.0
 SAMPLED_ROWS = 64  # the rows on which columns that vary are recognised without a pass over all
-
-
-def first_outside(X: Any) -> tuple[int, int, float] | None:
-    """Return row, column and value of the first entry beyond `LARGEST`, infinite or NaN; None where there is none."""
-    entries = X.data if sp.issparse(X) else X
-    if max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0))) <= LARGEST:  # false for NaN
-        return None
-    k = int(np.flatnonzero(~(np.abs(entries, dtype=float) <= LARGEST))[0])
-    if not sp.issparse(X):
-        row, column = divmod(k, X.shape[1])
-        return row, column, float(X[row, column])
-    return int(np.searchsorted(X.indptr, k, side="right")) - 1, int(X.indices[k]), float(X.data[k])
 
 
 def check_rows(longest: float, X: Any = None, names: Sequence[str] | None = None) -> None:
@@ -53,7 +41,7 @@ def check_rows(longest: float, X: Any = None, names: Sequence[str] | None = None
 
 def check_entries(X: Any, names: Sequence[str] | None = None) -> None:
     """Raise ValueError if an entry of X is beyond the domain."""
-    found = first_outside(X)
+    found = first_beyond(X, LARGEST)
     if found is not None:
         row, column, value = found
         place = f"column {column if names is None else names[column]!r}, row {row}"

@@ -17,11 +17,11 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.columns import bad_label
+from ..numerics.columns import bad_label, first_beyond
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
-from .door import LARGEST_COST, beyond, first_outside
+from .door import LARGEST, LARGEST_COST, beyond
 
 # Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
 # temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.
@@ -359,7 +359,7 @@ def merged(results: Iterable[M]) -> M | None:
 
 def check_finite(block: Rows) -> None:
     """Raise BadRowError at the first row with an entry beyond the domain, or a weight that is NaN or infinite."""
-    found = first_outside(block.X)
+    found = first_beyond(block.X, LARGEST)
     bad = np.flatnonzero(~np.isfinite(block.weights))
     if bad.size and (found is None or bad[0] < found[0]):
         place = int(bad[0])

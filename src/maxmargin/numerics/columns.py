@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isinf, log10
+from sys import float_info
 from typing import Any
 
 import numpy as np
@@ -53,29 +54,39 @@ def column_message(X: Any, y: Any = None) -> str | None:
     return found
 
 
-def check_finite(X: Any, given: Any, error: type[ValueError] = ValueError) -> None:
-    """Raise an error if rows (an array or CSR matrix of numbers) hold NaN or infinity; `given` may name columns."""
-    if first_not_finite(X) is not None:
+def rows_and_labels(X: Any, y: Any, error: type[ValueError] = ValueError) -> tuple[Any, np.ndarray]:
+    """Return rows, dense or in canonical CSR format, of float32 or float64 numbers, and a label for each.
+
+    X is not changed. An `error` is raised where they cannot be used; the message names a remedy.
+    """
+    given = X
+    check_storage(X)
+    try:
+        check_columns(X)
+        X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    except (TypeError, ValueError) as fault:
+        raise error(column_message(given) or str(fault)) from None
+    if X.ndim != 2:
+        raise error(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
+    X = canonical(X)
+    if first_beyond(X, float_info.max) is not None:
         raise error(column_message(given if hasattr(given, "columns") else X))
+    try:
+        return X, label_array(y, X.shape[0])
+    except ValueError as fault:
+        raise error(str(fault)) from None
 
 
-def first_not_finite(X: Any) -> tuple[int, int, float] | None:
-    """Return row, column and value of the first entry that is NaN or infinite; None where there is none.
+def first_beyond(X: Any, most: float) -> tuple[int, int, float] | None:
+    """Return row, column and value of the first entry that is NaN, or larger in size than `most`; None without one.
 
-    Parameters
-    ----------
-    X : ndarray or CSR matrix of shape (n, d)
-        Numbers; of a CSR matrix the first stored entry of the first such row is meant.
+    Of a CSR matrix the first stored entry of the first such row is meant.
     """
     entries = X.data if sp.issparse(X) else X
-    with np.errstate(over="ignore", invalid="ignore"):
-        # one pass, no copy; a sum that overflows is examined below
-        if np.isfinite(entries.sum(dtype=np.float64)):
-            return None
-    places = np.flatnonzero(~np.isfinite(entries))
-    if not places.size:
+    if max(float(entries.max(initial=0.0)), -float(entries.min(initial=0.0))) <= most:  # false for NaN
         return None
-    k = int(places[0])
+    k = int(np.flatnonzero(~(np.abs(entries, dtype=float) <= most))[0])
     if not sp.issparse(X):
         row, column = divmod(k, X.shape[1])
         return row, column, float(X[row, column])

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from sys import float_info
 from typing import Any
 
 import numpy as np
 
-from ..numerics.columns import bad_label, first_not_finite
+from ..numerics.columns import bad_label, first_beyond
 from ..numerics.files import Fault
 
 LABEL_NAMES = ("label", "target", "class", "y")
@@ -250,7 +251,7 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
 
     `before` rows of the file come before these.
     """
-    found = first_not_finite(X)
+    found = first_beyond(X, float_info.max)
     if found is not None:
         row, column, value = found
         column = f"column {column + 1}" if names is None else f"column {names[column]!r}"

@@ -22,14 +22,13 @@ import scipy.sparse as sp
 from ..algorithms import ALGORITHMS, named_algorithm
 from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.gram import check_kernel
-from ..certificates.training_data import rows_and_labels
 from ..certificates.verdicts import Undecided, Verdict
 from ..data.door import check_entries
 from ..data.partitions import ArrayPartitions, Rows
 from ..fit.deadline import Deadline
 from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed, kernel_named
-from ..numerics.columns import dominant, without_empty_columns
+from ..numerics.columns import dominant, rows_and_labels, without_empty_columns
 from ..numerics.sizes import available_memory, is_real, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded
@@ -280,7 +279,7 @@ def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
 
     X is not changed.
     """
-    X, labels = rows_and_labels(X, y, ValueError)
+    X, labels = rows_and_labels(X, y)
     if not min(X.shape):
         raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
     check_entries(X)
