@@ -121,6 +121,7 @@ class Sample:
     ----------
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
+        Of a sample that several problems share, anything: each replaces it.
     weights : ndarray of shape (n,)
         Sample weights; rows of weight 0 take no part.
     columns : Columns, default=None
@@ -214,7 +215,7 @@ class Certificate:
         The linear kernel where the model has a weight vector.
     implied : ImpliedDual, default=None
         For fits of rows in partitions: the points that imply the dual variables of all rows but those of `support`.
-        `dual` is then multiplied by its factors.
+        Readers multiply `dual` by its factors, `plus` and `minus`.
     """
 
     problem: Problem

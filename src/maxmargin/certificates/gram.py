@@ -30,10 +30,10 @@ from .row_pass import (
     Bounds,
     Length,
     Side,
+    balancing_change,
     combine_sides,
     dual_side,
     imbalance,
-    moved,
     point_sums,
     primal_side,
     proportions,
@@ -243,7 +243,9 @@ class KernelProblem:
         constant = problem.rho * float(dual.c.sum())
         square_error = dual.square_error + 4.0 * (terms + 4) * EPS * (problem.rho * total) ** 2
         length = length_of_square(dual.square + constant * constant, square_error)
-        change = moved(uneven, total, total * (self.sample.max_diagonal + self.sample.error) ** 0.5)
+        change = balancing_change(
+            uneven, total, total * (self.sample.max_diagonal + self.sample.error) ** 0.5
+        )
         length = length._replace(high=(length.high + change) * (1.0 + EPS))
         gains = float(np.sum(problem.gains(alpha, self.weights)))
         size = 2.0 * total - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)

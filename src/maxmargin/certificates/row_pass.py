@@ -21,9 +21,10 @@ sum alpha_i |x_i|_2 in the 2-norm (triangle inequality). A second pass bounds th
 where they matter, and a third, `exact_dual_side` and `_exact_side`, rounds each sum once. A free intercept needs
 sum alpha_i y_i = 0: the class with the larger total is scaled down to that of the other by a computed factor. By what
 remains, at most `uneven`, it is scaled down once more, in the account of rounding alone: this takes at most `uneven`
-from the gains, and moves v by at most `moved`.
+from the gains, and moves v by at most `balancing_change`.
 
-A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`). The
+A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`), the
+beginning and the end of a step of Newton's method. The
 loss of a row, phi(m), is replaced by its Taylor polynomial of second order at the margin m0_i of the row at the first
 point. The dual variable of the row is minus the derivative of the polynomial at the margin m1_i of the second point,
 clipped to the feasible interval, times a factor for each class::
@@ -176,7 +177,7 @@ def bound_of_point(problem: Problem, sums: PointSums, w: np.ndarray, b: float) -
 
 
 def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tuple[Side, np.ndarray]:
-    """Return the bound that dual variables prove, times the factors of the negative and positive class, and these.
+    """Return the bound that the dual variables prove, times the factor of their class, and the factors (-1, 1).
 
     With a free intercept the heavier class is scaled down to the total of the other. With `scaled` all dual variables
     of a soft problem are then multiplied by the t, within the caps, that maximises their dual objective.
@@ -199,12 +200,12 @@ def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tup
     minus, plus = (factors * total).tolist()
     uneven = abs(plus - minus) + Plain.error(gains, sums.terms) if free else 0.0
     error = Plain.error(gains + cost, sums.terms) + uneven + underflow
-    v_error = Plain.error(spread, sums.terms) + moved(uneven, gains, spread) + underflow
+    v_error = Plain.error(spread, sums.terms) + balancing_change(uneven, gains, spread) + underflow
     length = norm_interval(v, problem.p, v_error)
     return dual_side(problem, gains - cost, gains + cost, error, length), factors
 
 
-def moved(uneven: float, total: float, spread: float) -> float:
+def balancing_change(uneven: float, total: float, spread: float) -> float:
     """Return by how much v moves in the 2-norm where the heavier class is scaled down to the total of the other.
 
     `uneven` is |sum alpha_i y_i|, `total` sum alpha_i, and `spread` sum alpha_i |x_i|. The heavier class has at least
@@ -375,7 +376,7 @@ def exact_dual_side(problem: Problem, sample: Sample, alpha: np.ndarray) -> Side
         v = np.append(v, problem.rho * exact_total(signed)) if problem.rho else v
         gains, size = exact_total(problem.gains(alpha, sample.weights)), float(alpha.sum())
         uneven = imbalance(alpha, sample.y) if problem.free else 0.0
-        v_error = moved(uneven, size, float(alpha @ sample.norms)) + EPS * norm(v) + TINY
+        v_error = balancing_change(uneven, size, float(alpha @ sample.norms)) + EPS * norm(v) + TINY
         length = norm_interval(v, problem.p, v_error)
         return dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
 

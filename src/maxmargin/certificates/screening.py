@@ -1,4 +1,4 @@
-"""What any primal and dual point and their gap prove of rows and features, at the optimum and without a row.
+"""What any primal and dual point and their gap prove of rows, at the optimum and without a row.
 
 **Patterns**, 2 <= p < inf. |w|_q^2 / 2 is (q - 1)-strongly convex in the q-norm, 1/p + 1/q = 1. At an optimum
 (w*, b*) the sum of losses has a subgradient (-g, 0), where g is a subgradient of |w|_q^2 / 2 at w*. The losses of any
@@ -13,14 +13,8 @@ sqrt(G - |w - v|^2 / 4). Hoelder's inequality turns the ball into an interval of
 these intervals into one of b*. The hard margin is the problem min |w|_q^2 / 2 where every margin is at least one;
 w* is feasible, and the same inequality holds for all feasible points.
 
-A pattern whose margin at the optimum is above one has no dual weight in any optimum (complementary slackness), and may
-be left out; one whose margin is below one has its full weight C s_i (hinge).
-
-**Features**, p = inf, squared hinge. The dual sum alpha_i - sum alpha_i^2 / (4 C s_i) - |v|_inf^2 / 2 is strongly
-concave: sum (alpha_i - alpha*_i)^2 / (4 C s_i) <= G. By Cauchy's inequality |v_j - v*_j| <= sqrt(G h_j),
-h_j = 4 C sum s_i (x_ij - c_j)^2, where c_j is the mean if the intercept is free (then alpha - alpha* is balanced too),
-else 0. At the optimum w* is |v*|_inf times a subgradient of |.|_inf at v*: a feature whose |v*_j| is smaller than
-the largest has no weight.
+A row whose margin at the optimum is above one has the dual variable 0 in any optimum (complementary slackness), and
+may be left out; one whose margin is below one has its full weight C s_i (hinge).
 
 **Intercepts.** With score z_i, a positive row has a loss for b below t_i = y_i - z_i, a negative row for b above. The
 slope of the sum of losses in b,
@@ -76,7 +70,7 @@ import numpy as np
 from ..numerics.sums import EPS, TINY, Plain, norm, row_norms
 from ..problem.problem import Problem
 from .certificate import Certificate, Sample
-from .row_pass import imbalance, moved, norm_interval
+from .row_pass import balancing_change, imbalance, norm_interval
 
 ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
 
@@ -204,7 +198,7 @@ def _dual_point(
     # four times: the bound is that of dual variables times real factors, of which alpha are the rounded products
     error = 4.0 * Plain.error(float(alpha @ (sample.norms + problem.rho)), alpha.size + 12)
     uneven = imbalance(alpha, sample.y) if problem.free else 0.0
-    return v, error + moved(uneven, float(alpha.sum()), float(alpha @ sample.norms)) * ROUND_UP
+    return v, error + balancing_change(uneven, float(alpha.sum()), float(alpha @ sample.norms)) * ROUND_UP
 
 
 def margins_within(

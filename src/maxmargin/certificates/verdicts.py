@@ -268,7 +268,7 @@ class Undecided(Checked):
     ----------
     separable : None
     lo, hi : float
-        Bounds of the largest margin in the p-norm, over all w of norm one and w = 0: lo = 0.0.
+        Bounds of the largest margin in the p-norm, over |w|_q <= 1: lo = 0.0.
     certificate : Certificate
         Its `support` and `dual` are the rows and the dual variables that prove hi.
     reason : str
@@ -314,7 +314,7 @@ class Undecided(Checked):
     def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute the upper bound that the dual variables prove; the only lower bound is 0.0, that of w = 0."""
         zero = self.lo == 0.0 and self.certificate.lower <= 0.0
-        require(zero, "the lower bound fails: no separator proves one above 0 of an undecided verdict.")
+        require(zero, "the lower bound fails: that of an undecided verdict must be 0.")
         check_upper_bound(self, X, signs)
 
 

@@ -81,7 +81,7 @@ def verdicts_about(model: Any) -> dict[Any, Verdict]:
 
 @one_thread()
 def verify_verdicts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> dict[Any, Verdict]:
-    """Recheck, in rational numbers, each proof of a model that there is no separator.
+    """Recheck each proof of a model that there is no separator, in rational numbers, and each bound if undecided.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Cert
                         f"the model has {w.size} weights for {X.shape[1]} features: they do not fit."
                     )
                 w = columns.restrict(w)
-                # the gap of the claim is to be shown again, up to a rounding of 1e-9
+                # the gap of the claim is to be shown again, up to a tenth of it and a rounding of 1e-9
                 alpha, gap = claimed_dual(part, sample), 1.1 * part.gap + 1e-9
                 inside = shifted_intercept(w, b, shift, 1)
                 found.append(recomputed(part, bounds_to(part.problem, sample, w, inside, alpha, gap)[1]))

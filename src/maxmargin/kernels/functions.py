@@ -1,7 +1,7 @@
-"""Positive definite kernels by scikit-learn's names, computed in blocks of rows by BLAS.
+"""Kernel functions as classes, by scikit-learn's names: blocks of the Gram matrix, and bounds of their rounding.
 
 Rows and diagonal of a kernel matrix are computed in the precision of X: a diagonal of another precision than the rows
-makes a matrix that is not positive definite.
+may make a matrix that is not positive definite.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from ..numerics.sums import EPS
 # Bytes of a tile: its products are still in the processor's cache when they become kernel values. A larger tile leaves
 # the cache, a smaller one takes more calls of BLAS.
 TILE_BYTES = 2**20
-# Share of non-zeros below which rows are stored in CSR, and below which both factors of a product are sparse: below the
-# first, CSR times dense beats BLAS (3.2 ns instead of 5.6 ns a product of rows of 123 columns with 14 non-zeros), below
-# the second CSR times CSR beats both (3,000 rows of 300 to 4,000 columns).
-MAX_SPARSE, MAX_BOTH_SPARSE = 0.15, 0.03
+# Share of non-zeros below which rows are stored in CSR: CSR times dense then beats BLAS (3.2 ns instead of 5.6 ns a
+# product of rows of 123 columns with 14 non-zeros).
+MAX_SPARSE = 0.15
+# Share of non-zeros below which both factors of a product are sparse: CSR times CSR then beats both (3,000 rows of 300
+# to 4,000 columns).
+MAX_BOTH_SPARSE = 0.03
 # Columns up to which sparse rows may be stored dense, 512 rows of a block taking 16 MiB then, and bytes of the largest
 # dense copy, an eighth of a small machine's memory.
 MAX_DENSE_COLUMNS, MAX_DENSE_BYTES = 4096, 2**28
@@ -83,7 +85,7 @@ class Kernel(ABC):
         return X[places]
 
     def error(self, X: Any) -> float:
-        """Return a bound of the rounding error of a kernel value in float64; 0 where the values define the kernel."""
+        """Return a bound of the rounding error of a kernel value of rows X in float64; 0 where values are given."""
         return 0.0
 
 
@@ -165,7 +167,7 @@ class Polynomial(Products):
 
 @dataclass(frozen=True)
 class Gaussian(Products):
-    """The kernel exp(-gamma |x - z|^2)."""
+    """The kernel exp(-gamma |x - z|^2), "rbf" in scikit-learn."""
 
     gamma: float
 
@@ -269,7 +271,7 @@ class Precomputed(Kernel):
 def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield (columns, z.x for all rows z of Z and these rows x of X), in parts that stay in the processor's cache."""
     if sp.issparse(X) and sp.issparse(Z) and X.shape[1] > _entries(Z) + _entries(X):
-        Z, X = _used_columns(Z, X)  # products take an array as long as the rows
+        Z, X = _used_columns(Z, X)  # SciPy's sparse product allocates arrays of the length d
     width = max(64, TILE_BYTES // (X.dtype.itemsize * max(Z.shape[0], 1)))
     size = Z.shape[0] * Z.shape[1]
     if not sp.issparse(X) or (_entries(Z) >= MAX_BOTH_SPARSE * size and 8 * size <= MAX_DENSE_BYTES):
@@ -281,7 +283,7 @@ def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def _used_columns(Z: Any, X: Any) -> tuple[Any, Any]:
-    """Return two CSR matrices without the columns of which neither has an entry."""
+    """Return two CSR matrices on the columns in which either has an entry."""
     used, places = np.unique(np.concatenate([Z.indices, X.indices]), return_inverse=True)
     parts = (Z, places[: Z.indices.size]), (X, places[Z.indices.size :])
     first, second = (
@@ -340,7 +342,6 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
         return Precomputed()
     if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
         raise ValueError(f"degree must be a whole number of at least 0; got {degree!r}.")
-    # Pairwise gets those parameters that its kernel has
     known = {
         "gamma": width(gamma, X),
         "degree": int(degree),
@@ -352,6 +353,7 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
         return Gaussian(known["gamma"])
     if kernel == "sigmoid":
         return Sigmoid(known["gamma"], known["coef0"])
+    # those parameters that its kernel has
     return Pairwise(
         kernel, tuple((name, known[name]) for name in sorted(KERNEL_PARAMS[kernel] & known.keys()))
     )

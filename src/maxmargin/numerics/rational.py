@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from .progress import require_time
 from .sums import EPS, norm, row_norms
 
-MAX_COLUMNS = 600  # elimination of more columns takes over some seconds, in which it hears no stop
+MAX_COLUMNS = 600  # rows of a proof: elimination of more takes over some seconds, and cannot be interrupted
 NUMBERS_PER_CHECK = 1 << 20  # numbers that are converted between two stop checks: a tenth of a second
 
 
@@ -65,7 +65,7 @@ def null_vector(matrix: list[list[int]], interrupted: Callable[[], bool] = lambd
 
 
 class IntegerRows:
-    """Rows y_i (x_i, 1) as integers: the float64 numbers times one power of two for each column.
+    """Rows y_i (x_i, 1) as integers, (y_i x_ij 2^exponents_j, y_i 2^bits): one power of two for each column.
 
     The largest entries of all columns then have about the same size. Null vectors do not change. The integers of a row
     are computed at its first use.
@@ -132,9 +132,9 @@ class IntegerRows:
             places, values = row_entries(self._X, i)
             whole = []
             for value, exponent in zip(values, self.exponents[places].tolist(), strict=True):
-                above, below = value.as_integer_ratio()
-                shift = exponent - below.bit_length() + 1
-                whole.append(above << shift if shift >= 0 else above >> -shift)
+                numerator, denominator = value.as_integer_ratio()
+                shift = exponent - denominator.bit_length() + 1
+                whole.append(numerator << shift if shift >= 0 else numerator >> -shift)
             if self.bias:
                 places, whole = [*places, self.d], [*whole, 1 << self.bits]
             self._rows[i] = places, [int(self.y[i]) * value for value in whole]
@@ -147,7 +147,7 @@ class IntegerRows:
         return weights, Fraction(direction[-1] << self.bits if self.bias else 0)
 
     def block(self, rows: list[int]) -> list[list[int]]:
-        """Return the transpose of these rows, without the coordinates in which all of them are zero."""
+        """Return the matrix whose columns are these rows, without the coordinates in which all of them are zero."""
         places = sorted({place for i in rows for place in self.row(i)[0]})
         at = {place: line for line, place in enumerate(places)}
         found = [[0] * len(rows) for _ in places]
@@ -171,7 +171,7 @@ class IntegerRows:
 
 
 def row_entries(X: Any, i: int) -> tuple[list[int], list[float]]:
-    """Return the columns and the values of the non-zero (where sparse, stored) entries of row i."""
+    """Return the columns and the values of the entries of row i that are not 0; of sparse rows, that are stored."""
     if sp.issparse(X):
         part = slice(X.indptr[i], X.indptr[i + 1])
         return X.indices[part].tolist(), X.data[part].tolist()
@@ -181,7 +181,7 @@ def row_entries(X: Any, i: int) -> tuple[list[int], list[float]]:
 
 # the ball around the origin inside the convex hull of the rows of a proof that there is no separator
 
-# Rows of a certificate whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
+# Rows of a proof whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
 MAX_BALL_ROWS = 400
 # Relative error of the inverse above which no ball is given: the radius allows for it with a factor of 1.02, an upper
 # bound of 1 / (1 - 0.01). A looser limit would need a larger factor, a tighter one gives fewer balls.
@@ -195,7 +195,7 @@ RADIUS_ROUNDING = 1e-9
 def inner_radius(
     rows: Any, signs: np.ndarray, weights: tuple[Fraction, ...], q: float, bias: bool
 ) -> tuple[float, float]:
-    """Return the radius of a ball around the origin inside the hull of a certificate's rows; 0.0 if none is found.
+    """Return the radius of a ball around the origin inside the hull of a proof's rows; 0.0 if none is found.
 
     For z in the ball, some lambda in the simplex, balanced where there is a bias, has sum lambda_k y_k x_k = z. Hence
     for all w and b, some row has a margin of at most -radius |w|_q. With the weights alpha of the origin,

@@ -64,7 +64,7 @@ class Plain:
         """Return a bound of the error of a sum of `terms` terms; `size` is the sum of their absolute values.
 
         A sum of k products in any order is off by at most k u / (1 - k u) times its size, u = eps / 2: 0.51 k eps is
-        more for every number of rows. Eight more roundings are for the caller.
+        more for every number of rows. 4 eps has room for eight more roundings, those of the caller.
         """
         return (0.51 * terms + 4.0) * EPS * size + TINY
 

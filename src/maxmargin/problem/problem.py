@@ -124,7 +124,7 @@ class Problem:
         return np.clip(alpha, 0.0, self.caps(weights))
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
-        """Return the second derivative of each pattern's squared hinge loss in its margin: 2 C s_i."""
+        """Return the second derivative of each pattern's loss in its margin, 2 C s_i; of the squared hinge only."""
         return np.multiply(2.0 * self.C, weights, dtype=float)
 
     def delta2(self, weights: np.ndarray) -> np.ndarray:
@@ -274,7 +274,9 @@ def alike(weights: np.ndarray) -> bool:
 
 
 def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the b with the smallest loss for scores z = w.x; of an interval of minimisers, its midpoint.
+    """Return the b with the smallest loss, or largest smallest margin (hard), for scores z = w.x.
+
+    Of an interval of minimisers it is the midpoint; for rows of one class it is any b at which they have no loss.
 
     Parameters
     ----------
@@ -282,7 +284,7 @@ def best_intercept(problem: Problem, z: np.ndarray, y: np.ndarray, weights: np.n
     z : ndarray of shape (n,)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     weights : ndarray of shape (n,)
-        Sample weights; rows of weight 0 take no part. With one class, every b far enough on its side is a minimiser.
+        Sample weights; rows of weight 0 take no part.
 
     Returns
     -------
@@ -393,15 +395,14 @@ def _slack_and_objective(
 
 
 class Status(StrEnum):
-    """State in which a fit ended, from the best to the worst; none is a warning. `message_` of a model explains it."""
+    """State in which a fit ended, from the best to the worst; no status is a warning. `message_` explains it."""
 
     CERTIFIED = "CERTIFIED"  #: the certified gap is at most `tol`
-    CONVERGED = "CONVERGED"  #: the rule ended by its own criterion, with a larger gap
-    #: rounding in float64 prevents progress, with a larger gap, perhaps that of the bound alone: scale the features, or
-    #: lower C
+    CONVERGED = "CONVERGED"  #: the algorithm ended by its own criterion, with a larger gap
+    #: rounding in float64 prevents progress, or a better bound, and the gap is larger: scale the features, or lower C
     STALLED = "STALLED"
     MAX_ITER = "MAX_ITER"  #: `max_iter` rounds were made
-    MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by, or too few are left for the digits of a certificate
+    MAX_TIME = "MAX_TIME"  #: `max_time` seconds went by, or too few are left to compute a certificate
     INTERRUPTED = "INTERRUPTED"  #: by Ctrl-C, or by the callback
     #: hard margin: stopped with no separator in the model's own float64 numbers, and no proof that there is none
     UNDECIDED = "UNDECIDED"

@@ -65,9 +65,9 @@ def kernel_trivial_certificate(
     X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     """
-    # equal rows have equal features; opposite rows in general do not have opposite ones
-    opposite = isinstance(kernel, Linear | Precomputed) and problem.intercept == "none"
-    return trivial_certificate(without_zeros(X), y, not opposite)[0]
+    # a row of zeros has the feature vector 0 only with these kernels
+    zero_rows = isinstance(kernel, Linear | Precomputed) and problem.intercept == "none"
+    return trivial_certificate(without_zeros(X), y, zero_rows)[0]
 
 
 def set_budget(n: int) -> int:
@@ -140,7 +140,7 @@ class KernelSearch(SeparatorSearch):
         return IntegerRows(self.X, self.y, self.problem.free, self.deadline.interrupted)
 
     def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> None:
-        """Return None: margins of functions are proved by kernel values, not by weights of monomials."""
+        """Return None: w has no coordinates, and `_proved_margin` proves margins by kernel values."""
 
     def exact_separator(self, rows: IntegerRows, direction: list[int], method: str) -> str:
         """Return a reason: the matrix is rounded, so that its separator need not be one of exact inner products."""

@@ -30,7 +30,7 @@ from ..numerics.sums import Plain
 from ..problem.problem import best_intercept
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate
 
-# Samples on which separability is decided first, at most: more take longer where few rows do not contradict each other,
+# Samples on which separability is decided first, at most: more take longer on data that are almost separable,
 # with fewer a contradiction may be missed. A round value; 1,000,000 x 3 with 5 wrong labels takes two.
 MAX_SAMPLES = 10
 
@@ -66,7 +66,7 @@ class LinearSearch(SeparatorSearch):
         contradiction = self._contradiction_of_few_rows()
         if contradiction is not None:
             return contradiction
-        weights, self.distinct = trivial_certificate(self.X, self.y, self.problem.free)
+        weights, self.distinct = trivial_certificate(self.X, self.y, not self.problem.free)
         found = self.decide_exactly() if weights is None else self.inseparable(weights, TRIVIAL)
         if isinstance(found, str):
             return self.undecided(found, self._certificate(np.zeros(self.X.shape[1]), 0.0))

@@ -6,7 +6,8 @@ verdict is given before one of them is proved: a separator by its margin, rounde
 of the rows in rational numbers. The steps are
 
 1. without a kernel, for many rows: a sample of the rows, which rows on the wrong side of its separator join, until it
-   has no separator; then trivial certificates: one or two rows that contradict each other (`trivial_certificate`);
+   has no separator, which decides, or no row is on the wrong side; then trivial certificates: one or two rows that
+   contradict each other (`trivial_certificate`);
 2. with a kernel: a separator by one working set of decomposition;
 3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_points`), which decides every problem that it can represent;
@@ -487,8 +488,8 @@ def _by_least_squares(X: Any, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np
     """Minimise |(sum_i z_i a_i, sum_i z_i - 1)| over z >= 0, a_i = y_i (x_i, 1), by active sets.
 
     The residual (u, t) of the optimum has a_i.u + t >= 0 for all i, and t = -|(u, t)|^2 < 0 unless it is zero: then u
-    separates, since a_i.u >= -t > 0. A residual of zero makes z a combination of the origin, of at most one row more
-    than there are coordinates.
+    separates, since a_i.u >= -t > 0. A residual of zero makes z a convex combination that gives the origin, of at
+    most one row more than there are coordinates.
 
     Returns
     -------
@@ -517,15 +518,15 @@ def without_zeros(X: Any) -> Any:
     return X
 
 
-def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fraction] | None, Merged]:
+def trivial_certificate(X: Any, y: np.ndarray, zero_rows: bool) -> tuple[dict[int, Fraction] | None, Merged]:
     """Return weights of one or two rows that prove that there is no separator, and the distinct rows.
 
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d), no zeros stored
     y : ndarray of shape (n,), entries -1.0 and 1.0
-    bias : bool
-        Equal rows of both classes are a proof; without a bias, so is a row of zeros.
+    zero_rows : bool
+        Equal rows of both classes are a proof; with `zero_rows`, so is a row of zeros.
 
     Returns
     -------
@@ -539,5 +540,5 @@ def trivial_certificate(X: Any, y: np.ndarray, bias: bool) -> tuple[dict[int, Fr
     for group in np.intersect1d(distinct.groups[y > 0.0], distinct.groups[y < 0.0])[:1]:
         pair = (int(np.argmax((distinct.groups == group) & (y == sign))) for sign in (1.0, -1.0))
         return dict.fromkeys(pair, Fraction(1, 2)), distinct
-    zeros = () if bias else np.flatnonzero(np.diff(sp.csr_matrix(X).indptr) == 0).tolist()
+    zeros = np.flatnonzero(np.diff(sp.csr_matrix(X).indptr) == 0).tolist() if zero_rows else ()
     return ({zeros[0]: Fraction(1)} if zeros else None), distinct
