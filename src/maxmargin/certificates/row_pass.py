@@ -145,21 +145,18 @@ def score_errors(X: Any, w: np.ndarray, b: float, norms: np.ndarray, by_terms: b
 
 def point_sums(problem: Problem, margins: np.ndarray, errors: Any, weights: np.ndarray) -> PointSums:
     """Return the sums of rows with these margins y_i (w.x_i + b), whose errors are at most `errors`."""
-    used = weights > 0.0
-    least, margins = np.where(used, margins - errors, np.inf), np.where(used, margins, np.inf)
-    losses = worst = 0.0
-    if not problem.hard:
-        losses, worst = (float(np.sum(problem.losses(each, weights))) for each in (margins, least))
-    smallest, lowest = (float(each.min(initial=np.inf)) for each in (margins, least))
-    return PointSums(losses, worst, smallest, lowest, margins.size)
+    both = np.where(weights > 0.0, [margins, margins - errors], np.inf)
+    smallest, least = both.min(axis=1, initial=np.inf).tolist()
+    losses, worst = (0.0, 0.0) if problem.hard else problem.losses(both, weights).sum(axis=1).tolist()
+    return PointSums(losses, worst, smallest, least, margins.size)
 
 
 def dual_sums(
     problem: Problem, X: Any, y: np.ndarray, weights: np.ndarray, alpha: np.ndarray, norms: np.ndarray
 ) -> DualSums:
     """Return the sums of dense or CSR rows, of labels -1.0 and 1.0, with dual variables within their caps."""
-    sides = np.stack([y < 0.0, y > 0.0]) * alpha
-    signed = sides * [[-1.0], [1.0]]
+    sides = np.array([alpha * (y < 0.0), alpha * (y > 0.0)])
+    signed = sides * y
     v = np.asarray(X.T @ signed.T).T if sp.issparse(X) else signed @ X
     used, room, cost = alpha > 0.0, np.inf, np.zeros(2)
     if problem.loss == "squared_hinge" and not problem.hard:

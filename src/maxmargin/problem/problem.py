@@ -121,7 +121,7 @@ class Problem:
 
     def capped(self, alpha: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return dual variables clipped to [0, cap]; 0 for patterns of weight 0."""
-        return np.clip(alpha, 0.0, self.caps(weights))
+        return np.minimum(np.maximum(alpha, 0.0), self.caps(weights))  # half the time of np.clip on few rows
 
     def curvatures(self, weights: np.ndarray) -> np.ndarray:
         """Return the second derivative of each pattern's loss in its margin, 2 C s_i; of the squared hinge only."""
