@@ -57,7 +57,7 @@ def stored_rows(
 
 def stored_table(stored: Any) -> Table:
     """Return what reports read of rows on disk, as a table."""
-    names = stored.feature_names, stored.label_name, stored.first_index, stored.layout
+    names = stored.feature_names, stored.label_name, stored.first_index, stored.remembered
     return Table(stored.X, StoredLabels(stored.classes, stored.codes), *names)  # pyright: ignore[reportArgumentType]
 
 

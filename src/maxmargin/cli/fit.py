@@ -109,7 +109,7 @@ def fit(
     # for prediction, which reads files by names of columns or first index
     if table.feature_names is not None:
         model.feature_names_in_ = np.array(table.feature_names, dtype=object)
-    model.source_ = {"label": table.label_name, "first_index": table.first_index, **table.layout}
+    model.source_ = {"label": table.label_name, "first_index": table.first_index, **table.remembered}
     save(model, output)
     if drawn is not None:
         from ..plots.bounds import BoundsDisplay

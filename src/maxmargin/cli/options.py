@@ -21,12 +21,12 @@ from typer import Argument, Option
 
 from ..numerics.progress import INTERRUPTED, ReadingStoppedError
 
-# exit codes: stopped before the tolerance; bad input or a failed check
+# exit codes: stopped before the tolerance, or undecided; bad input or a failed check
 STOPPED, BAD_INPUT = 3, 2
 
 
 class CommonOptions:
-    """Arguments and options of several commands; those from C to n_jobs are parameters of the estimators.
+    """Table of options of several commands, never instantiated; those from C to n_jobs are parameters of estimators.
 
     An option that is not typed is left to the function that a command calls.
 

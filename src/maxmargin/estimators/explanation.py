@@ -231,12 +231,12 @@ def _part_lines(part: PartReport, first: int) -> Iterator[str]:
         f", {int(part.full.sum())} of them at the cap (within {part.open:.2g} of it)" if part.capped else ""
     )
     yield f"  {counts} rows are support vectors{full}"
-    if part.optimum is None:
+    if part.optimum is None or part.misplaced is None:
         theorem = modulus(part.certificate.problem) > 0.0
         reason = "the certified bounds are too wide" if theorem else "no theorem does, for this norm"
         yield f"  nothing is certain of the optimum: {reason}"
     else:
-        rows_of = (part.optimum.weightless, part.optimum.inside, part.optimum.most < 0.0)
+        rows_of = (part.optimum.weightless, part.optimum.inside, part.misplaced)
         zero, below, wrong = (int((rows & part.takes_part).sum()) for rows in rows_of)
         yield (
             f"  certain of every optimum: {zero} rows are no support vectors, {below} have margins below one, {wrong} "

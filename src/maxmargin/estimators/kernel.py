@@ -278,7 +278,8 @@ default="rbf"
 
 
 def kernel_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | Decomposition:
-    """Return the algorithm of a kernel classifier; "auto" is the decomposition.
+    """Return the algorithm of a kernel classifier; of "auto" the decomposition, before which a fit
+    tries a factor of low rank.
 
     Raises
     ------

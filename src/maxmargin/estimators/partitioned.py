@@ -19,7 +19,6 @@ from ..numerics.columns import check_storage, label_array
 from ..numerics.files import names_files, place_of
 from ..numerics.sizes import draw_seeds, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem, Status
-from ..readers.files import LABELS_OF_FILES
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
 from ..readers.table import DataError
 from . import validation
@@ -62,7 +61,7 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
             raise ValueError(NO_LABELS.format(name=type(model).__name__))
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
     if not (y is None or names_files(y)):
-        raise ValueError(LABELS_OF_FILES)
+        raise ValueError("the labels of files are in files: name their .npy files, or map X by np.load.")
     stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=deadline.interrupted)
     fit_stored(model, problem, stored, deadline)
 
@@ -97,7 +96,7 @@ def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadl
     vars(model).pop("feature_names_in_", None)
     if stored.feature_names is not None:
         model.feature_names_in_ = np.array(stored.feature_names, dtype=object)
-    model.source_ = {"label": stored.label_name, "first_index": stored.first_index, **stored.layout}
+    model.source_ = {"label": stored.label_name, "first_index": stored.first_index, **stored.remembered}
 
 
 def _fit_codes(

@@ -14,7 +14,7 @@ from .base import CYCLE, GOAL, INK, LEGEND_BESIDE, MARKERS, PanelDisplay, label_
 class AlgorithmComparisonDisplay(PanelDisplay):
     """Algorithms against each other: margin or objective against updates and against time.
 
-    Hard margin: the margin, with the least bound on any margin as a dashed line. Soft problems: the distance of the
+    Hard margin: the margin, with the least upper bound as a dashed line. Soft problems: the distance of the
     objective from the best lower bound of all algorithms, as a share of it.
 
     It is recommended to use :func:`AlgorithmComparisonDisplay.from_comparison`.

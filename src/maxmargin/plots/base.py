@@ -163,6 +163,8 @@ class PanelDisplay(Display):
 def problem_name(problem: Problem, label: Any = None) -> str:
     """Return the loss and C of a problem as text, with its class where there are several."""
     name = "hard margin" if problem.hard else f"{problem.loss.replace('_', ' ')}, C = {problem.C:g}"
+    if isinstance(label, tuple):  # a pair of classes
+        return f"{name}, class {label[0]} against {label[1]}"
     return name if label is None else f"{name}, class {label} against the rest"
 
 

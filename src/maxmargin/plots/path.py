@@ -154,7 +154,7 @@ class PathDisplay(PanelDisplay):
             x = np.where(np.isinf(self.values), beyond, self.values)[order]
         self._draw_weights(axes[0], x, self.coefs[order])
         lower, upper = self._comparable_bounds()
-        self.interval_ = draw_interval(axes[1], x, lower[order], upper[order], self.bounded)
+        self.interval_ = _draw_interval(axes[1], x, lower[order], upper[order], self.bounded)
         self.score_line_ = None
         if self.scores is not None:
             (self.score_line_,) = axes[2].plot(x, self.scores[order], "s-", color=style.GREEN, **style.LINE)
@@ -170,7 +170,7 @@ class PathDisplay(PanelDisplay):
                     ax.xaxis.set_major_formatter(lambda v, k, f=usual: f(v, k) if v < x[-1] else "")
                     ax.text(x[-1], -0.02, "∞", transform=ax.get_xaxis_transform(), ha="center", va="top")
             else:
-                label_norms(ax, x, self.values[order])
+                _label_norms(ax, x, self.values[order])
 
     def _comparable_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds, without those on a hard margin beside those on objectives."""
@@ -213,7 +213,7 @@ class PathDisplay(PanelDisplay):
         return f"bounds at most {100.0 * max(known.max(), 0.0):.2g} % apart along {self.parameter}"
 
 
-def draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantity: str) -> tuple[Any, Any]:
+def _draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantity: str) -> tuple[Any, Any]:
     """Draw certified bounds as two lines and the area between; return the upper and the lower line.
 
     `quantity` is bounded, and labels the axis. The scale is logarithmic if all bounds are positive and far apart.
@@ -232,7 +232,7 @@ def draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quantit
     return above, below
 
 
-def label_norms(ax: Any, places: np.ndarray, ps: np.ndarray) -> None:
+def _label_norms(ax: Any, places: np.ndarray, ps: np.ndarray) -> None:
     """Label an axis with the values of p, at these places."""
     ax.set_xticks(places, labels=[norm_text(p) for p in ps])
     ax.set_xlabel("p, the norm of distances")

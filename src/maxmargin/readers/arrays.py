@@ -24,7 +24,7 @@ def open_npz(path: Path) -> Layout:
         return Layout(".npz", partial(_read_npz, path), needed, has_labels="y" in archive.files)
 
 
-def _read_npz(path: Path, features: None, size: int) -> Generator[Block, None, None]:
+def _read_npz(path: Path, features: None, nbytes: int) -> Generator[Block, None, None]:
     """Yield all rows of an archive."""
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files if name in (*_SPARSE, "format", "X", "y")}
@@ -62,16 +62,16 @@ def open_npy(path: Path, labels: Path | None) -> Layout:
     if X.ndim != 2:
         raise Fault(_SHAPE.format(X.shape))
     return Layout(
-        ".npy", partial(_read_npy, path, labels), 16.0 * X.size, width=X.shape[1], single=X.dtype == np.float32,
+        ".npy", partial(_read_npy, path, labels), 16.0 * X.size, width=X.shape[1], float32=X.dtype == np.float32,
         has_labels=labels is not None,
     )  # fmt: skip
 
 
-def _read_npy(path: Path, labels: Path | None, features: None, size: int) -> Generator[Block, None, None]:
+def _read_npy(path: Path, labels: Path | None, features: None, nbytes: int) -> Generator[Block, None, None]:
     """Read a .npy file block by block."""
     X = mapped_array(path)
     y = _labels(X, None if labels is None else mapped_array(labels), str(labels))
-    step = max(1, size // (X.itemsize * X.shape[1]))
+    step = max(1, nbytes // (X.itemsize * X.shape[1]))
     for begin in range(0, len(X), step):
         rows = _numbers("X", np.array(X[begin : begin + step]))
         check_finite(rows, None, begin)

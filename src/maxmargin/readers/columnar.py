@@ -50,19 +50,19 @@ def open_columnar(data: Any, expected: Expected) -> Layout:
                 f"column {name!r} holds {type_}, not numbers; turn it into numbers, leave it out with --drop, or name "
                 "the label column with --label."
             )
-    single = all(pa.types.is_float32(type_) for type_ in types)
-    blocks = partial(_blocks, data, form == "Parquet", label, np.float32 if single else np.float64)
-    return Layout(form, blocks, needed, features, label, len(features), single, label is not None)
+    float32 = all(pa.types.is_float32(type_) for type_ in types)
+    blocks = partial(_blocks, data, form == "Parquet", label, np.float32 if float32 else np.float64)
+    return Layout(form, blocks, needed, features, label, len(features), float32, label is not None)
 
 
 def _blocks(
-    data: Any, parquet: bool, label: str | None, kind: Any, features: list[str], size: int
+    data: Any, parquet: bool, label: str | None, kind: Any, features: list[str], nbytes: int
 ) -> Generator[Block, None, None]:
-    """Yield the rows in blocks of about `size` bytes of numbers; raise Fault at the first that cannot be used.
+    """Yield the rows in blocks of about `nbytes` bytes of numbers; raise Fault at the first that cannot be used.
 
     Memory is needed for a batch of Arrow data or a page of each column of a Parquet file, besides the block.
     """
-    before, rows = 0, max(1, size // (8 * len(features) + 8))
+    before, rows = 0, max(1, nbytes // (8 * len(features) + 8))
     for table in _tables(data, parquet, features if label is None else [*features, label], rows):
         table.validate(full=True)  # damaged offsets could otherwise point outside of the file
         X = np.empty((table.num_rows, len(features)), kind)
@@ -141,5 +141,6 @@ def _complete(column: Any, name: str, before: int) -> Any:
 
 
 def _empty(row: int, name: str) -> Fault:
+    """Return the fault of a missing value."""
     place = f"row {row + 1} (counted from 1), column {name!r}"
     return Fault(f"{place} is empty; fill it in or leave the row out.")

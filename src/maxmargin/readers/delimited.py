@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..numerics.files import Fault
-from .files import ending, open_data, sample
+from .files import ending, first_megabyte, open_data
 from .table import LABEL_NAMES, Block, Expected, Layout, columns, listed, repeated
 
 SPACES = " "  # stands for runs of spaces and tabs
@@ -39,7 +39,7 @@ class _Lines:
     names : list of str
         Of all columns: x1, x2, ... where there is no header.
     booleans : list of int
-        The places of features of True and False, by the first row.
+        The places of features whose first cell is True or False: in these, and only in these, True is 1 and False 0.
     label : str or None
     """
 
@@ -64,7 +64,7 @@ def delimiter_of(word: str) -> str:
 
 def open_table(path: Path, expected: Expected) -> Layout:
     """Look at the beginning of a text table: it is as `expected` says, else as `csv.Sniffer` and the first line do."""
-    text, ratio = sample(path)
+    text, ratio = first_megabyte(path)
     lines = text.decode("utf-8", "replace").splitlines(keepends=True)
     delimiter = expected.delimiter or ("\t" if ending(path) == ".tsv" else _sniffed(lines[:_SNIFFED]))
     rows = filter(None, _fields(lines, delimiter))
@@ -119,6 +119,7 @@ def _has_header(first: list[str], expected: Expected) -> bool:
 
 
 def _is_number(text: str) -> bool:
+    """Return whether Python reads a text as a number."""
     with suppress(ValueError):
         float(text)
         return True
@@ -137,8 +138,8 @@ def _fields(lines: Iterable[str], delimiter: str) -> Any:
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def _blocks(table: _Lines, features: list[str], size: int) -> Generator[Block, None, None]:
-    """Read a text table in blocks of about `size` bytes of numbers; raise Fault at the first row that is wrong."""
+def _blocks(table: _Lines, features: list[str], nbytes: int) -> Generator[Block, None, None]:
+    """Read a text table of about `nbytes` of numbers at a time; raise Fault at the first row that is wrong."""
     wanted, done = {*features}, 0
     # runs of features are read as numbers, other columns as text
     runs = [[*names] for _, names in groupby(table.names, lambda name: name in wanted or name)]
@@ -148,7 +149,7 @@ def _blocks(table: _Lines, features: list[str], size: int) -> Generator[Block, N
     options: Any = {
         "dtype": types, "delimiter": None if table.delimiter == SPACES else table.delimiter, "quotechar": '"',
         "comments": None, "converters": dict.fromkeys(table.booleans, _number), "ndmin": 1,
-        "max_rows": max(1, size // (8 * len(table.names))),
+        "max_rows": max(1, nbytes // (8 * len(table.names))),
     }  # fmt: skip
     with open_data(table.path) as raw, io.TextIOWrapper(raw, encoding="utf-8") as file:
         lines = (line for line in file if line != "\n")

@@ -23,16 +23,12 @@ ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".data")  # 
 OTHER_THAN_TEXT = (".npy", ".npz", ".parquet", *ARROW)
 SVMLIGHT, TABLE = "", ".csv"  # kinds of text
 CHANGED = "the file was changed while it was read; read it again."
-_SAMPLE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
+_MEGABYTE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 
 
 def paths_of(paths: Paths) -> list[Path]:
     """Return one path, or several, as a list."""
     return [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
-
-
-# the answer to labels in memory where the rows are in files
-LABELS_OF_FILES = "the labels of files are in files: name the .npy files of the labels, or map X by np.load."
 
 
 def check_file(path: Path) -> None:
@@ -97,15 +93,15 @@ def open_data(path: Path | int) -> Iterator[IO[bytes]]:
         yield file
 
 
-def sample(path: Path) -> tuple[bytes, float]:
+def first_megabyte(path: Path) -> tuple[bytes, float]:
     """Return the first megabyte of a text, and the length of the whole over it (estimated where it is compressed)."""
     with open(path, "rb") as raw:
         opener = COMPRESSED.get(path.suffix.lower())
-        text = (opener(raw, "rb") if opener else raw).read(_SAMPLE)
+        text = (opener(raw, "rb") if opener else raw).read(_MEGABYTE)
         bytes_read = max(raw.tell(), 1)
     if not text.strip():
         raise Fault("the file is empty.")
-    ratio = max(path.stat().st_size / bytes_read, 1.0) if len(text) == _SAMPLE else 1.0
+    ratio = max(path.stat().st_size / bytes_read, 1.0) if len(text) == _MEGABYTE else 1.0
     return text.removeprefix(BOM_UTF8), ratio
 
 

@@ -59,7 +59,7 @@ class StoredRows:
         The first index of svmlight text.
     files : tuple of (Path, int)
         The files in their order, and the number of rows of each.
-    layout : dict
+    remembered : dict
         As of `Table`.
     """
 
@@ -70,7 +70,7 @@ class StoredRows:
     label_name: str | None
     first_index: int | None
     files: tuple[tuple[Path, int], ...]
-    layout: dict[str, Any] = field(default_factory=dict)
+    remembered: dict[str, Any] = field(default_factory=dict)
 
     def place(self, row: int) -> tuple[Path, int]:
         """Return the file of a row and its number in this file, both counted from 0."""

@@ -24,7 +24,7 @@ from .table import Classes, DataError, Expected, Layout, Table, listed
 ARROW_DATA = Path("Arrow data")  # in messages, in place of a file
 # Bytes of text, or of numbers, that are read at a time: the allocator reuses memory of this size; in parts of 4 MB, 42
 # MB of text took 21 ms to be read, not 3.5 ms, and in parts of 64 kB all of it took a tenth longer.
-PART = 1 << 20
+READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Source:
     @property
     def kind(self) -> Any:
         """The type of dense rows."""
-        return np.float32 if all(layout.single for layout in self.layouts) else np.float64
+        return np.float32 if all(layout.float32 for layout in self.layouts) else np.float64
 
     def rows(
-        self, classes: Classes, size: int = PART, interrupted: Callable[[], bool] = bool
+        self, classes: Classes, nbytes: int = READ_BYTES, interrupted: Callable[[], bool] = bool
     ) -> Generator[tuple[int, Any, np.ndarray | None], None, None]:
-        """Yield all rows once, in blocks of about `size` bytes: the number of the file, X, and label numbers or None.
+        """Yield all rows once, in blocks of about `nbytes`: the number of the file, X, and label numbers or None.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Source:
         stamps, found = self.stamps(), 0
         for k, (path, layout) in enumerate(zip(self.files, self.layouts, strict=True)):
             before = 0
-            with data_errors(path), closing(layout.blocks(self.layout.features, size)) as blocks:
+            with data_errors(path), closing(layout.blocks(self.layout.features, nbytes)) as blocks:
                 for X, labels in blocks:
                     if interrupted():
                         raise ReadingStoppedError(f"{path}: {READING_STOPPED}")

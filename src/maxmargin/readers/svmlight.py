@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.files import Fault
-from .files import data_errors, open_data, sample
+from .files import data_errors, first_megabyte, open_data
 from .table import Block, Expected, Layout, whole
 
 TEXT = "svmlight text"
@@ -26,16 +26,16 @@ _ENTRY, _ROW = 12, 16  # bytes of the buffer: a value and an index of 32 bits; a
 
 def open_svmlight(path: Path, expected: Expected) -> Layout:
     """Look at the beginning of svmlight text."""
-    text, ratio = sample(path)
+    text, ratio = first_megabyte(path)
     # values and indices of blocks and of all rows; labels and offsets
     needed = ratio * (24.0 * text.count(b":") + 48.0 * text.count(b"\n"))
     return Layout(TEXT, partial(_blocks, path, expected), needed)
 
 
-def _blocks(path: Path, expected: Expected, features: None, size: int) -> Generator[Block, None, None]:
-    """Yield the rows of about `size` bytes of whole lines at a time; the last line may have no end."""
+def _blocks(path: Path, expected: Expected, features: None, nbytes: int) -> Generator[Block, None, None]:
+    """Yield the rows of about `nbytes` bytes of whole lines at a time; the last line may have no end."""
     with open_data(path) as file:
-        texts = iter(lambda: file.read(size) + file.readline(), b"")
+        texts = iter(lambda: file.read(nbytes) + file.readline(), b"")
         yield from _rows(texts, expected.n_features, expected.first_index)
 
 
@@ -130,11 +130,11 @@ def read_stream(path: Path, n_features: int) -> Iterator[RowBlock]:
 
 
 class ShuffleBuffer:
-    """Rows in memory, which leave in random order when they take `size` bytes.
+    """Rows in memory, which leave in random order when they take `most_bytes` bytes.
 
     Parameters
     ----------
-    size : int
+    most_bytes : int
     generator : Generator
 
     Attributes
@@ -143,8 +143,8 @@ class ShuffleBuffer:
         The distinct labels of the rows that filled the buffer last.
     """
 
-    def __init__(self, size: int, generator: np.random.Generator) -> None:
-        self.size, self.generator, self.labels = size, generator, np.zeros(0)
+    def __init__(self, most_bytes: int, generator: np.random.Generator) -> None:
+        self.most_bytes, self.generator, self.labels = most_bytes, generator, np.zeros(0)
         self._blocks: list[RowBlock] = []
         self._bytes = 0
         self._full: Any = None  # the rows that leave
@@ -154,7 +154,7 @@ class ShuffleBuffer:
         """Add rows of the same number of columns; yield those that leave, in blocks."""
         self._blocks.append(block)
         self._bytes += _ENTRY * block.X.nnz + _ROW * block.y.size
-        if self._bytes > self.size:
+        if self._bytes > self.most_bytes:
             yield from self.rest()
 
     def rest(self) -> Iterator[RowBlock]:

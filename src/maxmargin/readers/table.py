@@ -89,7 +89,7 @@ class Table:
         The column that the labels were in.
     first_index : {0, 1} or None
         The first index of svmlight text.
-    layout : dict
+    remembered : dict
         `header` and `delimiter` of `Expected` that a model needs to read other files of this layout.
     """
 
@@ -98,7 +98,7 @@ class Table:
     feature_names: list[str] | None = None
     label_name: str | None = None
     first_index: int | None = None
-    layout: dict[str, Any] = field(default_factory=dict)
+    remembered: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ class Layout:
         The columns, where they have names.
     width : int or None
         Number of features; None where only the rows say it.
-    single : bool
+    float32 : bool
         Whether all features are float32.
     has_labels : bool
     remembered : dict
-        As `Table.layout`.
+        As in `Table`.
     """
 
     format: str
@@ -130,7 +130,7 @@ class Layout:
     features: list[str] | None = None
     label: str | None = None
     width: int | None = None
-    single: bool = False
+    float32: bool = False
     has_labels: bool = True
     remembered: dict[str, Any] = field(default_factory=dict)
 
@@ -262,7 +262,10 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
 
 
 class Classes:
-    """Distinct labels, numbered in the order in which they occur."""
+    """Distinct labels, numbered in the order in which they occur.
+
+    Of the labels b, a, b the numbers are 0, 1, 0; `sorted` returns the classes a, b, and the places 1, 0 of b and a.
+    """
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}

@@ -48,7 +48,7 @@ ON_MARGIN = 1e-6  # least distance from a margin of one that is told apart from 
 SHORTEST_BAR = 0.005  # so that a bar is seen
 
 # of each outcome: the class of its colour, a title, the reason, and the source of the numbers in the certificate
-VERDICTS = {
+CHECKS = {
     Outcome.HOLDS: (
         "fair", "Proof rechecked", "every bound was recomputed from the {rows} rows of these data, and holds.",
         "All numbers were recomputed from the data by code that shares nothing with the solver, and rounded outwards.",
@@ -174,10 +174,10 @@ def _page(subject: Subject, name: str | None) -> str:
     return f"<!DOCTYPE html>\n{whole}\n"
 
 
-def verdict(subject: Subject) -> Markup:
+def result_of_check(subject: Subject) -> Markup:
     """Return the status of the fit, and whether its proof holds on these data."""
     status, recheck = subject.model.status_, subject.recheck
-    colour, title, words, _ = VERDICTS[recheck.outcome]
+    colour, title, words, _ = CHECKS[recheck.outcome]
     if recheck.outcome is Outcome.HOLDS and status is Status.CERTIFIED:
         colour = "good"
     words = words.format(rows=len(subject.y), reason=recheck.words.rstrip("."))
@@ -209,7 +209,7 @@ def certificate(subject: Subject) -> Markup:
     """Return the bounds, what they prove about rows, and their source; those of other data are claims."""
     recheck = subject.recheck
     holds = recheck.outcome is Outcome.HOLDS
-    source = paragraph(VERDICTS[recheck.outcome][3], class_=None if holds else "note")
+    source = paragraph(CHECKS[recheck.outcome][3], class_=None if holds else "note")
     text = element("pre", subject.support.text(1) if holds else str(recheck.certificate))
     command, call = "maxmargin check MODEL DATA", "maxmargin.verify(model, X, y)"
     how = ["To recheck the bounds yourself: ", element("code", command), ", or ", element("code", call), "."]
@@ -221,7 +221,7 @@ def pictures(subject: Subject) -> Markup:
     found = list(figures(subject))
     nothing = None if found else paragraph("There is nothing to draw: the model knows none of the labels.")
     drawn = element("div", *found, class_="figures")
-    return section("Pictures", drawn, subject.left_out("Margins of {} more problems are not drawn."), nothing)
+    return section("Pictures", drawn, subject.unlisted("Margins of {} more problems are not drawn."), nothing)
 
 
 def figures(subject: Subject) -> Iterator[Markup]:
@@ -302,7 +302,7 @@ def support_vectors(subject: Subject) -> Markup:
     if problem.loss == "hinge" and not problem.hard:
         words += " The cap of a dual variable is C times the sample weight; rows at it are listed by margin."
     tables = [_rows_table(subject, one, subject.support.parts[one.index]) for one in subject.listed]
-    more = subject.left_out("Rows of {} more problems are not listed.")
+    more = subject.unlisted("Rows of {} more problems are not listed.")
     return section(title, paragraph(words), *tables, more)
 
 
@@ -421,4 +421,4 @@ def _bar(share: float) -> Markup:
     return element("span", class_=f"bar {side}", style=f"width:{width * 100:.1f}%", aria_hidden="true")
 
 
-_SECTIONS = (verdict, overview, certificate, pictures, support_vectors, features)
+_SECTIONS = (result_of_check, overview, certificate, pictures, support_vectors, features)

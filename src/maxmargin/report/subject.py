@@ -81,7 +81,7 @@ class Subject:
         """The decisions that are drawn and listed one by one."""
         return self.decisions[:MOST_DECISIONS]
 
-    def left_out(self, words: str) -> Markup | None:
+    def unlisted(self, words: str) -> Markup | None:
         """Return a sentence about the number of decisions that are not listed, if there are any."""
         more = len(self.decisions) - MOST_DECISIONS
         return paragraph(words.format(more)) if more > 0 else None
@@ -107,7 +107,7 @@ class Subject:
 
     @cached_property
     def support(self) -> SupportReport:
-        """Certain facts about each row, where the certificate holds."""
+        """Facts about each row by the certificate: the recomputed one where it holds, else that of the fit."""
         return explained(self.model, self.X, self.y, self.sample_weight, self.recheck.certificate)
 
     @cached_property
