@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_904,  # 16,000
+    "code lines of the package": 17_880,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 17,  # 16
@@ -33,13 +33,13 @@ LIMITS = {
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_380,  # 1,200
     "files of tools": 1,
-    "words of documentation": 27_776,  # 24,000
+    "words of documentation": 27_772,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,
 }
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
-ENTERED = {"linear fit": (107, 20), "kernel fit": (145, 23), "separate": (68, 15)}
+ENTERED = {"linear fit": (107, 20), "kernel fit": (145, 23), "separate": (66, 14)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
 # folders of tests that may import the folder of the package of their name
 OPEN_FOLDERS = ("engine", "numerics")
