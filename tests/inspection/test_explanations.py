@@ -85,7 +85,7 @@ def test_rows_that_are_left_out_are_labelled_as_the_report_says(C):
 @pytest.mark.parametrize("model", [MaxMarginClassifier(), KernelMaxMarginClassifier(kernel="linear")])
 def test_hard_margin_report_names_few_support_rows(model):
     _, X, y = shifted_classes(2, n=40, d=3, shift=4.0)
-    report = support_report(clone(model).set_params(C=np.inf).fit(X, y), X, y)
+    report = support_report(clone(model).set_params(C=np.inf, tol=1e-5).fit(X, y), X, y)
     part = report.parts[0]
     assert part.margin.min() == pytest.approx(1.0, rel=1e-12, abs=0.0)
     assert part.optimum.weightless.sum() >= 36  # d + 1 support rows suffice
@@ -158,7 +158,7 @@ def test_multiclass_leave_one_out_agrees_with_refits(model):
         assert found != names[i] or not report.wrong[i]
     pairs = hasattr(model, "multi_class")
     assert ((report.table()["role"] == "not here").sum() == 50) == pairs != ("the rest" in str(report))
-    hard = clone(model).set_params(C=np.inf).fit(X, names)
+    hard = clone(model).set_params(C=np.inf, tol=1e-5).fit(X, names)
     verdicts = {part.name: part.verdict for part in support_report(hard, X, names).parts}
     assert {name: one for name, one in verdicts.items() if one is not None} == getattr(hard, "verdict_", {})
 
