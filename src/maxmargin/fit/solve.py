@@ -62,6 +62,8 @@ class Fit(ABC):
     ----------
     run : Progress
         The state of the present solver.
+    stage : Stage
+        The present stage.
     max_visits : float
         The budget of row visits of the present stage.
     rounds : int
@@ -76,6 +78,7 @@ class Fit(ABC):
     stopping: Stopping
     best: Any
     run: Any = field(init=False)
+    stage: Stage = field(init=False)
     max_visits: float = field(init=False)
     rounds: int = field(default=0, init=False)
     history: list[Report] = field(default_factory=list, init=False)
@@ -109,7 +112,7 @@ class Fit(ABC):
 
         None if the next one may reach a smaller gap.
         """
-        deadline, certified = self.stopping.deadline, stage.points is not None
+        self.stage, deadline, certified = stage, self.stopping.deadline, stage.points is not None
         name = "exact" if stage.algorithm is None else stage.algorithm.name
         for _ in rounds:
             self.rounds += not (certified and self.rounds)
@@ -159,9 +162,9 @@ class Fit(ABC):
     def status(self, stage: Stage) -> Status | None:
         """Keep what the round has found; return the status with which the stage ends, None if it goes on."""
 
-    @abstractmethod
     def without_separator(self, stage: Stage) -> Status | None:
         """Return UNDECIDED if no separator of a hard margin exists, or none could be proved; decided once."""
+        return None
 
 
 @dataclass(eq=False)

@@ -144,15 +144,8 @@ class PassFit(Fit):
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         return self.run, algorithm.passes(self)
 
-    def solve_stage(self, stage: Stage, rounds: Iterator[None]) -> Status | None:
-        self._stage = stage
-        return super().solve_stage(stage, rounds)
-
     def status(self, stage: Stage) -> Status | None:
         return Status.CERTIFIED if self.best.gap <= self.stopping.tol else self.ends()
-
-    def without_separator(self, stage: Stage) -> Status | None:
-        return None
 
     def make_pass(self, query: Query) -> Sums | None:
         """Return the sums of a pass over all rows; None if stopped."""
@@ -177,7 +170,7 @@ class PassFit(Fit):
     def _interrupted(self) -> bool:
         """Return whether to stop; twice a second, pass a report of the pass so far to the callback."""
         if time.perf_counter() - self._reported > PROGRESS_SECONDS:
-            self.report(self._stage.algorithm.name, self._stage.reason, ended=False)
+            self.report(self.stage.algorithm.name, self.stage.reason, ended=False)
         return self.stopping.deadline.interrupted()
 
     def report(self, name: str, reason: str, ended: bool = True) -> None:
