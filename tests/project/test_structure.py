@@ -22,10 +22,10 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_876,  # 16,000
+    "code lines of the package": 17_875,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
-    "modules in the longest chain of imports": 17,  # 16
+    "modules in the longest chain of imports": 16,  # 16
     "import circles": 0,
     "public names": 28,  # 28
     "modules loaded with MaxMarginClassifier": 21,
