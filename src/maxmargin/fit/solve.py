@@ -145,7 +145,7 @@ class Fit(ABC):
     def report(self, name: str, reason: str, ended: bool = True) -> None:
         """Pass the report of a round to the callback; of one that has ended, append it to the history."""
         run, deadline = self.run, self.stopping.deadline
-        best = run.best if run.best.gap < 0.5 * self.best.gap else self.best  # by its own sums, or certified
+        best = run.best if run.best.gap < self.best.gap else self.best  # by its own sums, or certified
         report = Report(
             len(self.history) + ended, time.perf_counter() - deadline.began, best.lower, best.upper, best.gap,
             run.presentations, run.steps, name, self.label, best.margin(), reason,
