@@ -214,7 +214,7 @@ STREAMS = (
     "rows a second, dense",
     "accuracy, adult",
     "accuracy, web",
-    "accuracy, mnist, 0",
+    "accuracy, mnist",
 )
 KERNEL: Mapping[str, Cell] = {
     "SVC: fit": times("SVC"),
