@@ -61,6 +61,7 @@ def test_ctrl_c_keeps_the_rows_that_have_come_through_a_pipe(tmp_path):
     assert 0 < load(tmp_path / "m").n_seen_ <= 40_000
 
 
+@pytest.mark.slow
 def test_ctrl_c_without_a_result_exits_with_130(tmp_path):
     words = ["fit", "-", "--online", "--n-features", 2, "-o", tmp_path / "m"]
     code, printed, shown = ended(words, "SIGINT", "reading standard input", b"1 1:")

@@ -16,6 +16,7 @@ def same(how, count, *names, **environment):
     return bool(found) and all(all(some) for some in found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked on this system")
 def test_threads_and_forks_after_a_fit_have_the_model_of_one_fit():
     assert same("threads", 8, "squared hinge", "kernel")

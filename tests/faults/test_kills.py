@@ -14,6 +14,7 @@ from processes import run_python
 KILLS = int(os.environ.get("MAXMARGIN_KILLS", "1"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked on this system")
 def test_files_are_old_or_new_after_a_kill_and_nothing_stays(tmp_path):
     found = json.loads(run_python(kills.__file__, tmp_path, KILLS))

@@ -77,6 +77,7 @@ def test_damaged_caches_are_written_again(tmp_path, size):
     verify(fit(path), X, Y)
 
 
+@pytest.mark.slow
 def test_a_killed_process_leaves_no_cache_and_the_next_one_cleans_up(tmp_path):
     path = write(tmp_path / "a.csv")
     code = (

@@ -12,14 +12,7 @@ from edge import KINDS, cancels, edges, separates, simplex
 from effort import examples, thorough
 from scipy.spatial import ConvexHull
 
-from maxmargin import (
-    CertificateError,
-    Inseparable,
-    MaxMarginClassifier,
-    Status,
-    Undecided,
-    separate,
-)
+from maxmargin import CertificateError, Inseparable, MaxMarginClassifier, Status, Undecided, separate
 
 RADIUS = 1e-11  # the radius is lowered by 1e-12 (d + 4) of itself, here at most 7e-12
 SQUARE = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
