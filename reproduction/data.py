@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +64,6 @@ def adult(folder: Path, rows: int | None = None) -> Data:
     """Return the first rows of the adult data, with 123 binary features."""
     X, y = load_svmlight_file(str(folder / "adult/a9a.gz"), n_features=123)
     return X[:rows], y[:rows]
-
-
-def micro_array(file: str) -> Callable[[Path], Data]:
-    """Return the loader of a set with thousands of features and few rows."""
-
-    def load(folder: Path) -> Data:
-        X, y = load_svmlight_file(str(folder / file))
-        return np.ascontiguousarray(X.toarray()), np.where(y > 0, 1.0, -1.0)
-
-    return load
 
 
 def mnist(folder: Path, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
