@@ -24,10 +24,9 @@ remains, at most `uneven`, it is scaled down once more, in the account of roundi
 from the gains, and moves v by at most `balancing_change`.
 
 A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`), the
-beginning and the end of a step of Newton's method. The
-loss of a row, phi(m), is replaced by its Taylor polynomial of second order at the margin m0_i of the row at the first
-point. The dual variable of the row is minus the derivative of the polynomial at the margin m1_i of the second point,
-clipped to the feasible interval, times a factor for each class::
+beginning and the end of a step of Newton's method. The loss of a row, phi(m), is replaced by its Taylor polynomial of
+second order at the margin m0_i of the row at the first point. The dual variable of the row is minus the derivative of
+the polynomial at the margin m1_i of the second point, clipped to the feasible interval, times a factor for each class::
 
     alpha_i = clip(-phi'(m0_i) - phi''(m0_i) (m1_i - m0_i), 0, cap_i)
 

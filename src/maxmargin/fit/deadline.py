@@ -238,9 +238,8 @@ class Reporter:
     """
 
     model: Any
-    _stages: dict[Any, tuple[str, str]] = field(
-        default_factory=dict
-    )  # the stage of each task, and its reason
+    # the stage of each task, and its reason
+    _stages: dict[Any, tuple[str, str]] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
     def report(self, report: Report, deadline: Deadline) -> None:

@@ -133,9 +133,8 @@ def jobs(n_jobs: int | None, parts: int | None = None) -> int:
 
 
 _BLAS_LOCK = Lock()
-_LIMITS: list[
-    Any
-] = []  # an entry for each block inside `one_thread`: of the first one the limit that it set, if any
+# an entry for each block inside `one_thread`: of the first one the limit that it set, if any
+_LIMITS: list[Any] = []
 
 
 @cache
