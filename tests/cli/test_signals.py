@@ -52,6 +52,7 @@ def test_a_signal_ends_a_fit_with_the_best_model_so_far(tmp_path, name):
     assert load(tmp_path / "m").status_ is Status.INTERRUPTED
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_rows_that_have_come_through_a_pipe(tmp_path):
     text = b"1 1:1 2:0.5\n-1 1:-1 2:0.25\n" * 20_000  # longer than the pipe holds
     words = ["fit", "-", "--online", "--n-features", 2, "-o", tmp_path / "m"]

@@ -165,17 +165,13 @@ print(json.dumps([jit.seconds_compiled() > 0, h.alpha.tolist()]))
 """
 
 
-def test_an_edit_of_a_rule_or_of_the_engine_compiles_again(tmp_path):
+def test_an_edit_of_what_a_rule_calls_compiles_again(tmp_path):
     source = tmp_path / "maxmargin"
     shutil.copytree(SOURCE, source)
     assert run(tmp_path, SWEEP, source) == [True, [1.0, 1.0]]
-    for file, old, new, alpha in (
-        ("algorithms/online/perceptron.py", "h.add(i, 1.0)", "h.add(i, 2.0)", [2.0, 2.0]),
-        ("engine/state.py", "self.alpha[g] += c\n", "self.alpha[g] += c + 1.0\n", [3.0, 3.0]),
-    ):
-        text = (source / file).read_text()
-        (source / file).write_text(text.replace(old, new))
-        assert run(tmp_path, SWEEP, source) == [True, alpha]
+    state = source / "engine/state.py"
+    state.write_text(state.read_text().replace("self.alpha[g] += c\n", "self.alpha[g] += c + 1.0\n"))
+    assert run(tmp_path, SWEEP, source) == [True, [2.0, 2.0]]
 
 
 def test_code_is_compiled_in_memory_where_no_folder_can_be_created(tmp_path):
@@ -253,7 +249,10 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 2
 """
 
 
-@pytest.mark.parametrize("begin", [THREADS, pytest.param(FORKS, marks=needs_fork)], ids=["threads", "forks"])
+BEGIN = [pytest.param(THREADS, marks=pytest.mark.slow), pytest.param(FORKS, marks=needs_fork)]
+
+
+@pytest.mark.parametrize("begin", BEGIN, ids=["threads", "forks"])
 def test_threads_and_processes_compile_at_the_same_time(begin, tmp_path):
     imports = "import numpy as np\nfrom maxmargin.engine.sweep import shuffled\n"
     run(tmp_path, imports + begin + "print(1)")

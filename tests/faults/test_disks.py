@@ -72,6 +72,7 @@ def test_rows_are_not_kept_on_full_or_read_only_disks(inputs, disk):
     assert os.listdir(disk) == ["filler"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device on this system")
 def test_full_devices_are_errors_of_one_sentence(inputs):
     assert refused("fit", inputs["DATA"], "-o", "/dev/full") == "/dev/full: No space left on device"

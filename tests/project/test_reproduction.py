@@ -121,6 +121,7 @@ def test_cutting_planes_bracket_the_optimum_from_both_sides(ocas: bool) -> None:
     assert points[-1][0].value == pytest.approx(points[-1][1], rel=1e-8)
 
 
+@pytest.mark.slow
 def test_steps_are_within_the_bounds_of_the_theorems() -> None:
     rows = [*theorems.steps_table((0.1, 0.02)), *theorems.p_margin_table()]
     cells = [cell for row in rows for cell in row.values() if isinstance(cell, Cell)]
