@@ -17,15 +17,12 @@ from ..io.model_file import save
 from ..numerics.files import check_place
 from ..readers import DataError
 from ..readers.files import DELIMITED, OTHER_THAN_TEXT, check_file, ending
-from ..readers.svmlight import STANDARD_INPUT, RowBlock, ShuffleBuffer, read_stream
+from ..readers.svmlight import STANDARD_INPUT, RowBlock, read_stream, shuffled
 from ..readers.table import labels_of
 from .display import Progress
 from .options import STOPPED, Result, dashed
 
 PARAMETERS = ("C", "algorithm", "fit_intercept", "intercept_scaling", "random_state")
-# Bytes of rows that are shuffled. A larger buffer mixes longer runs of a label and costs memory: this one holds 700,000
-# rows of ten entries, and is small beside the memory of any computer.
-SHUFFLED = 100_000_000
 
 
 def fit_online(
@@ -59,9 +56,12 @@ def fit_online(
     if n_features is None:
         raise DataError("--online needs the number of columns: give --n-features.")
     model, begin = OnlineMarginClassifier(**given), time.perf_counter()
-    buffer = ShuffleBuffer(SHUFFLED, np.random.default_rng(given.get("random_state")))
     with Progress(quiet=quiet):
-        stopped = _learn(model, read_stream(data, n_features), buffer, _labels(classes))
+        # more entries mix longer runs of a label and cost memory: these are 100 MB
+        rows = shuffled(
+            read_stream(data, n_features), 8_000_000, np.random.default_rng(given.get("random_state"))
+        )
+        stopped = _learn(model, rows, _labels(classes))
     seconds = time.perf_counter() - begin
     save(model, output)
     if stopped:
@@ -76,34 +76,26 @@ def fit_online(
     return Result(facts, lines, STOPPED if stopped else 0)
 
 
-def _learn(
-    model: Any, reader: Iterable[RowBlock], buffer: ShuffleBuffer, classes: np.ndarray | None
-) -> str | None:
+def _learn(model: Any, rows: Iterable[RowBlock], classes: np.ndarray | None) -> str | None:
     """Learn all rows; return the reason why they ended early, None at the end of the data.
 
-    What stops it before any row is learnt is raised. After Ctrl-C the rows in the buffer are learnt.
+    What stops it before any row is learnt is raised.
     """
-
-    def present(blocks: Iterable[RowBlock]) -> None:
-        for block in blocks:
-            if block.y.dtype.kind == "f":
+    try:
+        for X, y, first_index in rows:
+            if y.dtype.kind == "f":
                 raise DataError("the labels are fractions, not classes; number the classes.")
-            model.source_ = {"label": None, "first_index": block.first_index}
+            model.source_ = {"label": None, "first_index": first_index}
+            classes = np.unique(y) if classes is None else classes
             try:
-                model.partial_fit(block.X, block.y, buffer.labels if classes is None else classes)
+                model.partial_fit(X, y, classes)
             except ValueError as error:
                 raise DataError(f"{error} All classes: --classes.") from None
-
-    stopped: DataError | KeyboardInterrupt | None = None
-    try:
-        for block in reader:
-            present(buffer.add(block))
     except (DataError, KeyboardInterrupt) as error:
-        stopped = error
-    present(buffer.rest())
-    if stopped is not None and not hasattr(model, "n_seen_"):
-        raise stopped
-    return str(stopped) or "Ctrl-C" if stopped is not None else None
+        if not hasattr(model, "n_seen_"):
+            raise
+        return str(error) or "Ctrl-C"
+    return None
 
 
 def _labels(names: str | None) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""Svmlight text, `label index:value index:value ...`, one row a line: files, streams, and a buffer for shuffling."""
+"""Svmlight text, `label index:value index:value ...`, one row a line: files, streams, and rows in random order."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ import scipy.sparse as sp
 
 from ..numerics.files import Fault
 from .files import data_errors, first_megabyte, open_data
-from .table import Block, Expected, Layout, whole
+from .table import Block, DataError, Expected, Layout, whole
 
 TEXT = "svmlight text"
-_LARGEST_INDEX = 2**31 - 1  # of 32 bits, as in the compiled loop
+_LARGEST_INDEX = 2**31 - 1  # of 32 bits
 # bytes of a stream read at a time: classes that are not named have to occur in the first block
 BLOCK = 1 << 22
 STANDARD_INPUT = Path("-")
-_ENTRY, _ROW = 12, 16  # bytes of the buffer: a value and an index of 32 bits; a label and the end of the row
 
 
 def open_svmlight(path: Path, expected: Expected) -> Layout:
@@ -129,48 +128,26 @@ def read_stream(path: Path, n_features: int) -> Iterator[RowBlock]:
             raise Fault("there are no rows.")
 
 
-class ShuffleBuffer:
-    """Rows in memory, which leave in random order when they take `most_bytes` bytes.
+def shuffled(blocks: Iterable[RowBlock], most: int, generator: np.random.Generator) -> Iterator[RowBlock]:
+    """Yield the rows of blocks in random order, those of about `most` entries at a time.
 
-    Parameters
-    ----------
-    most_bytes : int
-    generator : Generator
-
-    Attributes
-    ----------
-    labels : ndarray
-        The distinct labels of the rows that filled the buffer last.
+    Where the blocks end with an error or Ctrl-C, the rows that have come are yielded before it is raised.
     """
-
-    def __init__(self, most_bytes: int, generator: np.random.Generator) -> None:
-        self.most_bytes, self.generator, self.labels = most_bytes, generator, np.zeros(0)
-        self._blocks: list[RowBlock] = []
-        self._bytes = 0
-        self._full: Any = None  # the rows that leave
-        self._order = np.zeros(0, np.int64)  # of those that have not left yet
-
-    def add(self, block: RowBlock) -> Iterator[RowBlock]:
-        """Add rows of the same number of columns; yield those that leave, in blocks."""
-        self._blocks.append(block)
-        self._bytes += _ENTRY * block.X.nnz + _ROW * block.y.size
-        if self._bytes > self.most_bytes:
-            yield from self.rest()
-
-    def rest(self) -> Iterator[RowBlock]:
-        """Yield all rows, in random order; after an interrupt, a second call yields those that remain."""
-        if self._full is None and self._blocks:
-            y = np.concatenate([block.y for block in self._blocks])
-            X: Any = sp.vstack([block.X for block in self._blocks], "csr")
-            self.labels, self._order = np.unique(y), self.generator.permutation(y.size)
-            self._full = RowBlock(X, y, self._blocks[0].first_index)
-            self._blocks = []
-        step = max(1, self._order.size * BLOCK // max(self._bytes, 1))  # rows of about BLOCK bytes
-        while self._full is not None and self._order.size:
-            X, y, first = self._full
-            chosen, self._order = self._order[:step], self._order[step:]
-            yield RowBlock(X[chosen], y[chosen], first)
-        self._full, self._bytes = None, 0
+    ended, blocks = None, iter(blocks)
+    while ended is None:
+        held, entries = list[RowBlock](), 0
+        try:
+            while entries < most:
+                held.append(next(blocks))
+                entries += held[-1].X.nnz
+        except (StopIteration, DataError, KeyboardInterrupt) as error:
+            ended = error
+        if held:
+            X: Any = sp.vstack([block.X for block in held], "csr")
+            order = generator.permutation(X.shape[0])
+            yield RowBlock(X[order], np.concatenate([block.y for block in held])[order], held[0].first_index)
+    if not isinstance(ended, StopIteration):
+        raise ended
 
 
 def _whole_lines(file: Any) -> Iterator[bytes]:

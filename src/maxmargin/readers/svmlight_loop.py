@@ -9,10 +9,9 @@ import numpy as np
 
 from ..engine.jit import compiled
 
-BLANK, TAB, RETURN, LINE_FEED = 32, 9, 13, 10  # bytes from TAB to RETURN, and BLANK, separate words
-HASH, PLUS, MINUS, POINT, COLON, ZERO, SMALL_E = 35, 43, 45, 46, 58, 48, 101
-TO_SMALL = 32  # added to a capital letter
-QID = (113, 105, 100)  # the letters
+BLANK, TAB, RETURN, LINE_FEED = b" \t\r\n"  # bytes from TAB to RETURN, and BLANK, separate words
+HASH, PLUS, MINUS, POINT, COLON, ZERO, SMALL_E = b"#+-.:0e"
+QID = tuple(b"qid")
 # A product or quotient of an integer up to 2^53 and a power of ten up to 10^22 is rounded once: both are float64
 # numbers (Clinger, "How to read floating point numbers accurately", 1990).
 LARGEST_EXACT, LARGEST_POWER = 2**53, 22
@@ -23,8 +22,6 @@ ROOM = 9 * 10**17
 # larger one hands more numbers over, one in 2^41 here.
 TINY = 2.0**-95
 SPLIT = 2.0**27 + 1.0  # Veltkamp's: upper and lower 26 bits
-LARGEST_EXPONENT = 9999  # digits beyond are not added up: the number is converted elsewhere
-LARGEST_INDEX = 2**31 - 1  # of 32 bits
 # Places in the text are unsigned: a signed index, which may count from the end, costs a test at each access, and the
 # loop took 1.4 times as long.
 NEXT = np.uint64(1)
@@ -78,12 +75,8 @@ def parse(text, least, most, labels, indptr, indices, values, others):
             k = _skipped(text, _word_end(text, k))
         before = least - 1
         while text[k] != LINE_FEED and text[k] != HASH:
-            index, begin = np.int64(0), k
-            digit = np.int64(text[k]) - ZERO
-            while 0 <= digit <= 9 and index <= LARGEST_INDEX:
-                index = 10 * index + digit
-                k += NEXT
-                digit = np.int64(text[k]) - ZERO
+            begin = k
+            index, k, _ = _appended(text, k, np.int64(0))
             if text[k] != COLON or k == begin or index <= before or index > most:
                 fault = np.int64(begin)
                 break
@@ -122,17 +115,13 @@ def _number(text, k):
         power = -np.int64(k - begin)
         digits -= power
         dropped += more
-    if digits and text[k] | TO_SMALL == SMALL_E:
+    if digits and text[k] | 32 == SMALL_E:  # "e" or "E"
         k += NEXT
         minus = text[k] == MINUS
         if text[k] == MINUS or text[k] == PLUS:
             k += NEXT
-        exponent, begin = np.int64(0), k
-        digit = np.int64(text[k]) - ZERO
-        while 0 <= digit <= 9:
-            exponent = min(10 * exponent + digit, LARGEST_EXPONENT)
-            k += NEXT
-            digit = np.int64(text[k]) - ZERO
+        begin = k
+        exponent, k, _ = _appended(text, k, np.int64(0))
         digits = np.int64(k - begin)
         power += -exponent if minus else exponent
     if not digits or (not _separates(text[k]) and text[k] != HASH):
