@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -37,12 +37,6 @@ def integer_of(value: float) -> int:
     """Return value 2^BITS."""
     numerator, denominator = float(value).as_integer_ratio()
     return numerator << (BITS + 1 - denominator.bit_length())
-
-
-def entries_of(X: Any) -> Iterator[list[tuple[int, float]]]:
-    """Yield the entries other than 0 of each row of a dense or CSR matrix, as pairs of a column and a value."""
-    for i in range(X.shape[0]):
-        yield sorted((j, float(value)) for j, value in zip(*row_entries(X, i), strict=True) if value)
 
 
 def exactly_feasible(
@@ -168,8 +162,9 @@ class ExactBounds:
         common = math.lcm(*(a.denominator for a in alpha.values()))
         point, constant = [integer_of(value) for value in w.tolist()], integer_of(b) << BITS
         margins, v = [], [0] * len(point)
-        for i, entries in enumerate(entries_of(sample.X)):
+        for i in range(sample.y.size):
             sign, score = int(sample.y[i]), constant
+            entries = zip(*row_entries(sample.X, i), strict=True)
             ratios = [(j, *value.as_integer_ratio()) for j, value in entries]
             for j, above, below in ratios:
                 score += above * point[j] << BITS + 1 - below.bit_length()

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from ..certificates.certificate import Sample, require, require_weights
-from ..certificates.exact import ExactBounds, entries_of, exactly_feasible
+from ..certificates.exact import ExactBounds, exactly_feasible
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import check_claim, claimed_dual, linear_parts, verdicts_about
 from ..numerics.files import written_whole
+from ..numerics.rational import row_entries
 from ..problem.problem import Problem
 
 FORMAT, VERSION = "maxmargin certificate", 1
@@ -221,7 +222,7 @@ def digest_of(X: Any, labels: np.ndarray) -> str:
     An entry is the number of its column, from 1, and its value in hexadecimal.
     """
     texts, digest = {label: label_text(label) for label in np.unique(labels).tolist()}, hashlib.sha256()
-    for label, entries in zip(labels.tolist(), entries_of(X), strict=True):
-        text = "".join(f" {j + 1}:{value.hex()}" for j, value in entries)
+    for i, label in enumerate(labels.tolist()):
+        text = "".join(f" {j + 1}:{value.hex()}" for j, value in zip(*row_entries(X, i), strict=True))
         digest.update(f"{texts[label]}{text}\n".encode())
     return digest.hexdigest()

@@ -171,12 +171,14 @@ class IntegerRows:
 
 
 def row_entries(X: Any, i: int) -> tuple[list[int], list[float]]:
-    """Return the columns and the values of the entries of row i that are not 0; of sparse rows, that are stored."""
+    """Return the columns and the values of the entries of row i that are not 0."""
     if sp.issparse(X):
         part = slice(X.indptr[i], X.indptr[i + 1])
-        return X.indices[part].tolist(), X.data[part].tolist()
-    at = np.flatnonzero(X[i]).tolist()
-    return at, X[i][at].tolist()
+        columns, values = X.indices[part], X.data[part]
+    else:
+        columns, values = np.arange(X.shape[1]), X[i]
+    used = values != 0.0
+    return columns[used].tolist(), values[used].tolist()
 
 
 # the ball around the origin inside the convex hull of the rows of a proof that there is no separator

@@ -35,7 +35,7 @@ from ..numerics.progress import announce
 from ..numerics.rational import BeyondReachError, IntegerRows
 from ..problem.problem import Problem
 from ..solvers.decomposition import SET_SIZE, KernelRows
-from .search import TRIVIAL, SeparatorSearch, trivial_certificate, without_zeros
+from .search import TRIVIAL, SeparatorSearch, trivial_certificate
 
 # Working sets in a search without `max_time`: as many as take some seconds. A working set of k of n rows takes about
 # VISITS n k operations, and WORK is their total. There are at most MAX_SETS, where these are small, plus MIN_SETS in
@@ -67,7 +67,7 @@ def kernel_trivial_certificate(
     """
     # a row of zeros has the feature vector 0 only with these kernels
     zero_rows = isinstance(kernel, Linear | Precomputed) and problem.intercept == "none"
-    return trivial_certificate(without_zeros(X), y, zero_rows)[0]
+    return trivial_certificate(X, y, zero_rows)[0]
 
 
 def set_budget(n: int) -> int:

@@ -63,9 +63,9 @@ class LinearSearch(SeparatorSearch):
     def verdict(self) -> Verdict:
         """Decide on samples, look for a trivial certificate, then decide in exact arithmetic from floating point."""
         self.features = self.columns.count
-        contradiction = self._contradiction_of_few_rows()
-        if contradiction is not None:
-            return contradiction
+        count = sample_rows(*self.X.shape) if self.algorithm is None else 0
+        if count and (found := self._contradiction_of_few_rows(count)) is not None:
+            return found
         weights, self.distinct = trivial_certificate(self.X, self.y, not self.problem.free)
         found = self.decide_exactly() if weights is None else self.inseparable(weights, TRIVIAL)
         if isinstance(found, str):
@@ -77,15 +77,13 @@ class LinearSearch(SeparatorSearch):
             return replace(found, radius=radius)
         return found
 
-    def _contradiction_of_few_rows(self) -> Inseparable | None:
+    def _contradiction_of_few_rows(self, count: int) -> Inseparable | None:
         """Return the verdict on a sample of the rows that has no separator, which holds for all rows; else None.
 
-        Rows on the wrong side of the separator of a sample join it, those of the smallest margins first.
+        It begins with `count` rows. Rows on the wrong side of its separator join it, at most `count` of the smallest
+        margins.
         """
-        n, d = self.X.shape
-        count = sample_rows(n, d)
-        if self.algorithm is not None or not count:
-            return None
+        n = self.y.size
         rows = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
         for _ in range(MAX_SAMPLES):
             found = replace(self, X=self.X[rows], y=self.y[rows], tol=np.inf).verdict()

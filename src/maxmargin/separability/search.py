@@ -98,7 +98,8 @@ def nearest_points(rows: IntegerRows, start: dict[int, float]) -> Iterator[Corra
     top = max(start.values())
     # 40 bits: the start need not be exact, and shorter integers make the first steps cheaper
     weights = {i: Fraction(max(round(weight / top * 2.0**40), 1)) for i, weight in start.items()}
-    corral = _minor_cycle(rows, _independent(rows, weights))
+    total = sum(weights.values())
+    corral = _minor_cycle(rows, {i: value / total for i, value in weights.items()})
     while True:
         yield corral
         if not any(corral.direction):
@@ -136,20 +137,6 @@ def as_floats(direction: list[int]) -> np.ndarray:
     return np.array([math.ldexp(float(value >> shift), -min(most, 1000)) for value in direction])
 
 
-def _independent(rows: IntegerRows, weights: dict[int, Fraction]) -> dict[int, Fraction]:
-    """Return the same point as a combination of affinely independent rows (Caratheodory)."""
-    while len(weights) > 1:
-        places = list(weights)
-        found = null_vector([*rows.block(places), [1] * len(places)], rows.interrupted)
-        if found is None:
-            break
-        # weights - t found is the same point for every t, as is weights + t found
-        sign = 1 if any(value > 0 for value in found) else -1
-        weights = _reduced(weights, [sign * value for value in found])
-    total = sum(weights.values())
-    return {i: value / total for i, value in weights.items()}
-
-
 def _reduced(weights: dict[int, Fraction], change: Sequence[int | Fraction]) -> dict[int, Fraction]:
     """Return weights - t change with the largest t for which no weight is negative, without the zero weights.
 
@@ -162,15 +149,18 @@ def _reduced(weights: dict[int, Fraction], change: Sequence[int | Fraction]) -> 
 
 
 def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction]) -> Corral:
-    """Return the corral in which Wolfe's minor cycle ends from a convex combination of affinely independent rows.
+    """Return the corral in which Wolfe's minor cycle ends from a convex combination of rows.
 
     While the nearest point of the affine hull has a weight that is not positive, the combination moves towards it up to
-    the boundary of the hull, and rows of weight zero leave.
+    the boundary of the hull, and rows of weight zero leave. Of affinely dependent rows one leaves (Caratheodory).
     """
     while True:
         places = list(weights)
         affine = _affine_minimiser(rows, places)
         total = sum(affine)
+        if not total:  # dependent: weights - t affine is the same point for every t
+            weights = _reduced(weights, affine)
+            continue
         nearest = {i: Fraction(value, total) for i, value in zip(places, affine, strict=True)}
         if all(value > 0 for value in affine):
             return Corral(nearest, rows.combine(places, affine), total)
@@ -182,8 +172,9 @@ def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction]) -> Corral:
 def _affine_minimiser(rows: IntegerRows, places: list[int]) -> list[int]:
     """Return weights, of a positive sum, of the point of the affine hull of these rows that is nearest to the origin.
 
-    With a null vector of the rows the point is the origin. Else the weights lambda solve G lambda = -mu 1 and
-    sum lambda = t, G being the Gram matrix: a null vector (mu, lambda, t) of one larger matrix.
+    With a null vector of the rows the point is the origin, or, if its sum is zero, the rows are affinely dependent.
+    Else the weights lambda solve G lambda = -mu 1 and sum lambda = t, G being the Gram matrix: a null vector
+    (mu, lambda, t) of one larger matrix.
     """
     block = rows.block(places)
     found = null_vector(block, rows.interrupted) if block else [1] * len(places)
@@ -276,7 +267,6 @@ class SeparatorSearch(ABC):
 
     def __post_init__(self) -> None:
         self.problem = replace(self.problem, intercept="free" if self.problem.intercept != "none" else "none")
-        self.X = without_zeros(self.X)
 
     @abstractmethod
     def verdict(self) -> Verdict:
@@ -510,20 +500,12 @@ def _by_least_squares(X: Any, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np
     return (z @ A - target)[:d], z
 
 
-def without_zeros(X: Any) -> Any:
-    """Return sparse rows without stored zeros, in a copy where there are any; dense rows as they are."""
-    if sp.issparse(X) and (X.data == 0.0).any():
-        X = X.copy()
-        X.eliminate_zeros()
-    return X
-
-
 def trivial_certificate(X: Any, y: np.ndarray, zero_rows: bool) -> tuple[dict[int, Fraction] | None, Merged]:
     """Return weights of one or two rows that prove that there is no separator, and the distinct rows.
 
     Parameters
     ----------
-    X : ndarray or CSR matrix of shape (n, d), no zeros stored
+    X : ndarray or CSR matrix of shape (n, d)
     y : ndarray of shape (n,), entries -1.0 and 1.0
     zero_rows : bool
         Equal rows of both classes are a proof; with `zero_rows`, so is a row of zeros.
@@ -540,5 +522,6 @@ def trivial_certificate(X: Any, y: np.ndarray, zero_rows: bool) -> tuple[dict[in
     for group in np.intersect1d(distinct.groups[y > 0.0], distinct.groups[y < 0.0])[:1]:
         pair = (int(np.argmax((distinct.groups == group) & (y == sign))) for sign in (1.0, -1.0))
         return dict.fromkeys(pair, Fraction(1, 2)), distinct
-    zeros = np.flatnonzero(np.diff(sp.csr_matrix(X).indptr) == 0).tolist() if zero_rows else ()
-    return ({zeros[0]: Fraction(1)} if zeros else None), distinct
+    for row in np.setdiff1d(np.arange(y.size), X.nonzero()[0])[:1].tolist() if zero_rows else ():
+        return {row: Fraction(1)}, distinct
+    return None, distinct

@@ -121,8 +121,7 @@ def separate(
     >>> separate(X, [1, 1, 0, 0], kernel="rbf", gamma=1.0).separable
     True
     """
-    problem = _problem(p, bias, tol, max_time)
-    method, deadline = _named(algorithm), Deadline(max_time)
+    (problem, method), deadline = _asked(p, bias, tol, max_time, algorithm), Deadline(max_time)
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
     table, signs, classes = _table(X, y)
@@ -168,8 +167,8 @@ def separate_stored(
     X, codes, classes = stored.X, stored.codes, tuple(stored.classes.tolist())
     _check_two_classes(stored.classes)
     limit = parse_bytes(memory) if memory is not None else int(0.5 * available_memory())
-    problem, deadline = _problem(p, bias, tol, max_time), Deadline(max_time)
-    options = {"deadline": deadline, "kernel": Linear(), "algorithm": _named(algorithm)}
+    (problem, method), deadline = _asked(p, bias, tol, max_time, algorithm), Deadline(max_time)
+    options = {"deadline": deadline, "kernel": Linear(), "algorithm": method}
 
     def decide_held(held: Rows, tol: float) -> Verdict:
         """Return the verdict on rows in memory."""
@@ -232,14 +231,6 @@ def decide(
         return on_all_columns(search.verdict(), columns)
 
 
-def _named(algorithm: Any) -> NormalisedAlgorithm | None:
-    """Return the algorithm of a name, or the object itself; None for "auto"."""
-    if isinstance(algorithm, str) and algorithm == "auto":
-        return None
-    names = [name for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)]
-    return named_algorithm(algorithm, names, "VonNeumann()", NormalisedAlgorithm)
-
-
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
     """Raise ValueError for kernels that are no inner product on the rows, or whose values are not finite."""
@@ -259,8 +250,10 @@ def _check_two_classes(classes: np.ndarray) -> None:
         raise ValueError(f"y must hold two classes and holds {classes.size}: {remedy}.")
 
 
-def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
-    """Return the hard margin problem of the parameters, or raise ValueError with a sentence on what is wrong."""
+def _asked(
+    p: Any, bias: Any, tol: Any, max_time: Any, algorithm: Any
+) -> tuple[Problem, NormalisedAlgorithm | None]:
+    """Return the hard margin problem and the algorithm, None for "auto"; ValueError says what is wrong."""
     # bool is a subclass of int: True would be taken as 1
     for name, value in (("p", p), ("tol", tol), ("max_time", 1.0 if max_time is None else max_time)):
         if not is_real(value):
@@ -271,7 +264,11 @@ def _problem(p: Any, bias: Any, tol: Any, max_time: Any) -> Problem:
         raise ValueError(f"max_time must be a positive number of seconds, or None; got {max_time!r}.")
     if not isinstance(bias, bool | np.bool_):
         raise ValueError(f"bias must be True or False; got {bias!r}.")
-    return Problem("hinge", np.inf, p=float(p), intercept="free" if bias else "none")
+    problem = Problem("hinge", np.inf, p=float(p), intercept="free" if bias else "none")
+    if isinstance(algorithm, str) and algorithm == "auto":
+        return problem, None
+    names = [name for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)]
+    return problem, named_algorithm(algorithm, names, "VonNeumann()", NormalisedAlgorithm)
 
 
 def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
