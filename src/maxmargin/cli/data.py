@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ import numpy as np
 from ..numerics.progress import announce
 from ..readers import DataError, Expected, Table, read
 from ..readers.files import check_file
-from ..readers.table import TooLargeError
+from ..readers.sources import opened
+from ..readers.table import Classes
 
 
 def read_labelled(data: Path, n_features: int | None, columns: Expected) -> Table:
@@ -71,35 +72,16 @@ class StoredLabels:
         return self.classes[self.codes[rows]]
 
 
-def read_model_and_data(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Table]:
-    """Read a model and data for it; columns with names are put in the model's order."""
-    model, expected = _model_and_expected(model_path, data, columns)
-    return model, read(data, **vars(expected))
+def model_and_blocks(
+    model_path: Path, data: Path, columns: Expected
+) -> tuple[Any, Iterator[tuple[Any, np.ndarray | None]], Classes]:
+    """Return a model; blocks of rows for it, each with the numbers of their labels; and the classes of these.
 
-
-def model_and_blocks(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Any, Callable[[], Any]]:
-    """Return a model; blocks of rows for it, each with the numbers of their labels; and a function of all labels.
-
-    Rows that exceed the memory are read as the blocks are asked for. Numbers are None where the data have no labels.
+    Rows are read as the blocks are asked for. Numbers are None where the data have no labels.
     """
-    from ..readers.sources import opened
-    from ..readers.table import Classes
-
     model, expected = _model_and_expected(model_path, data, columns)
-    try:
-        table = read(data, **vars(expected))
-    except TooLargeError:
-        classes = Classes()
-
-        def names() -> np.ndarray:
-            labels, places = classes.sorted()
-            return labels[places]
-
-        return model, opened([data], [], expected).rows_for_model(classes), names
-    if table.y is None:
-        return model, [(table.X, None)], list
-    labels, numbers = np.unique(table.y, return_inverse=True)
-    return model, [(table.X, numbers)], lambda: labels
+    classes = Classes()
+    return model, opened([data], [], expected).rows_for_model(classes), classes
 
 
 def expected_of(model: Any, columns: Expected) -> Expected:
@@ -120,7 +102,7 @@ def expected_of(model: Any, columns: Expected) -> Expected:
 
 
 def _model_and_expected(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Expected]:
-    """Read a model; return it with what it expects of the data."""
+    """Read a model; return it with what it expects of the data, whose named columns are put in its order."""
     check_file(model_path)
 
     from ..io.model_file import load
@@ -133,8 +115,9 @@ def _model_and_expected(model_path: Path, data: Path, columns: Expected) -> tupl
 
 
 def read_certified(model_path: Path, data: Path, columns: Expected, purpose: str) -> tuple[Any, Table]:
-    """Read a model that has a certificate, and data with labels; `purpose` names what needs both."""
-    model, table = read_model_and_data(model_path, data, columns)
+    """Read a model that has a certificate, and data for it with labels; `purpose` names what needs both."""
+    model, expected = _model_and_expected(model_path, data, columns)
+    table = read(data, **vars(expected))
     if not hasattr(model, "certificate_"):
         raise DataError(f"{model_path}: {model.uncertified_}")
     if table.y is None:

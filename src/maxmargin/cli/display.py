@@ -14,8 +14,6 @@ from ..numerics.progress import LISTENERS, Step
 if TYPE_CHECKING:
     from ..fit.report import Report  # slow to import
 
-# Seconds between lines on a terminal, which replace each other, and elsewhere: a log of an hour has 360.
-ON_TERMINAL, ELSEWHERE = 0.1, 10.0
 PICTURE_FORMATS = ("png", "pdf", "svg")
 
 
@@ -60,7 +58,8 @@ class Progress:
 
     def _show(self, text: str, now: bool = False) -> None:
         seconds = time.perf_counter()
-        if self.quiet or not (now or seconds - self._shown >= (ON_TERMINAL if self._terminal else ELSEWHERE)):
+        # lines on a terminal replace each other; a log of an hour has 360
+        if self.quiet or not (now or seconds - self._shown >= (0.1 if self._terminal else 10.0)):
             return
         self._shown = seconds
         line = "   ".join([f"{seconds - self._begin:.1f} s", *map(str, self.steps)]) + text

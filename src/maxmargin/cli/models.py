@@ -29,8 +29,8 @@ def predict(
 ) -> None:
     """Write the predicted class of each row on a line.
 
-    If the data have labels, the accuracy is printed on standard error. Data that do not fit in memory are read once,
-    block by block, and predictions are written as they are made.
+    If the data have labels, the accuracy is printed on standard error. Data are read block by block, and predictions
+    are written as they are made.
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def predict(
         Write each line as a JSON object, {"label": ..., "score": ...}.
     """
     from ..estimators.decisions import text_of
-    from ..numerics.files import check_place
+    from ..numerics.files import check_place, faults_of
+    from ..readers import DataError
     from .data import model_and_blocks
     from .display import Progress
 
     if output is not None:
         check_place(output, model, data)
-    with Progress():
-        fitted, blocks, labels = model_and_blocks(model, data, columns)
+    fitted, blocks, classes = model_and_blocks(model, data, columns)
     pairs = Counter[tuple[int, str]]()  # numbers of labels, and the class that is predicted
     # a terminal shows either progress or predictions
     with Progress(quiet=output is None and sys.stdout.isatty()), _written(output) as write:
@@ -60,8 +60,10 @@ def predict(
             write(text)
             if numbers is not None:
                 pairs.update(zip(numbers.tolist(), map(text_of, predicted), strict=True))
-    truth = [text_of(label) for label in labels()] if pairs else []
-    if truth:
+    if pairs:
+        with faults_of(data, DataError):
+            labels, places = classes.sorted()
+        truth = [text_of(label) for label in labels[places]]
         right = sum(count for (number, name), count in pairs.items() if truth[number] == name)
         accuracy = f"{right / pairs.total():.6g} ({right} of {pairs.total()} rows)"
         if {*truth}.isdisjoint(map(text_of, fitted.classes_)):

@@ -101,41 +101,11 @@ class CommonOptions:
         Print nothing.
     """
 
-    C: float | None
-    loss: str | None
-    p: Any
-    norm_power: int | None
-    tol: float | None
-    kernel: str | None
-    gamma: Any
-    degree: int | None
-    coef0: float | None
-    multi_class: str | None
-    cache_size: float | None
-    algorithm: str | None
-    fit_intercept: bool | None
-    intercept: str | None
-    intercept_scaling: float | None
-    class_weight: str | None
-    max_iter: int | None
-    max_time: float | None
-    seed: int | None
-    memory: str | None
-    cache_dir: str | None
-    n_jobs: int | None
-    label: str | None
-    columns: list[str] | None
-    drop: list[str] | None
-    header: bool | None
-    delimiter: str | None
-
 
 COLUMNS = ("label", "columns", "drop", "header", "delimiter")
-COMMON = {
-    name: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-    for name, kind in inspect.get_annotations(CommonOptions, eval_str=True).items()
-}
-ESTIMATOR_OPTIONS = [name for name in COMMON if name not in COLUMNS]
+KINDS: dict[str, Any] = {  # of options, by their types in the table; the estimators read "float or str"
+    "float": float, "int": int, "str": str, "bool": bool, "list of str": list[str], "float or str": Any,
+}  # fmt: skip
 FIELDS = {"seed": "random_state"}  # parameters of the estimators that are not called as their options
 FLAGS = {  # of options that are not called as their parameters
     "C": "--C",
@@ -198,7 +168,7 @@ def command(*names: str) -> Callable[[Callable[..., Result | None]], Any]:
         Options of `CommonOptions` that the function receives in its ``**parameters``, by the names of the estimators
         and only where they are typed. They stand before `n_features`, in the order of the table.
     """
-    options = [COMMON[name] for name in ESTIMATOR_OPTIONS if name in names]
+    options = [name for name in TABLE if name in names]
 
     def decorate(function: Callable[..., Result | None]) -> Any:
         @wraps(function)
@@ -237,18 +207,19 @@ def column_options(given: dict[str, Any]) -> Any:
     return Expected(label=label, use=use or (), drop=drop or (), header=header, delimiter=delimiter)
 
 
-def _signature(function: Callable[..., Any], options: list[inspect.Parameter]) -> inspect.Signature:
+def _signature(function: Callable[..., Any], options: list[str]) -> inspect.Signature:
     """Return the parameters of a command for typer, with those that `columns` and ``**parameters`` stand for."""
     found: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
-        if name == "n_features":
-            found += options
-        if name == "columns":
-            found += [COMMON[one] for one in COLUMNS]
-        elif parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+        for one in (*(options if name == "n_features" else ()), *(COLUMNS if name == "columns" else ())):
+            kind = KINDS[TABLE[one][0]] | None
+            found.append(
+                inspect.Parameter(one, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+            )
+        if name != "columns" and parameter.kind is not inspect.Parameter.VAR_KEYWORD:
             found.append(parameter)
-    shown = _documented(CommonOptions)[1] | _documented(function)[1]
-    return inspect.Signature([_for_typer(one, shown.get(one.name, {})) for one in found])
+    shown = TABLE | _documented(function)[1]
+    return inspect.Signature([_for_typer(one, shown.get(one.name, ("", {}))[1]) for one in found])
 
 
 def _for_typer(parameter: inspect.Parameter, shown: dict[str, Any]) -> inspect.Parameter:
@@ -264,16 +235,16 @@ def _for_typer(parameter: inspect.Parameter, shown: dict[str, Any]) -> inspect.P
     return parameter.replace(kind=kind, annotation=Annotated[parameter.annotation, made])
 
 
-def _documented(described: Any) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Return the docstring of a function or class without its parameters, and keywords for typer of each parameter.
+def _documented(described: Any) -> tuple[str, dict[str, tuple[str, dict[str, str]]]]:
+    """Return the docstring of a function or class without its parameters, and the type of each and keywords for typer.
 
-    The keywords are `help`, the text about the parameter, and `show_default`, where its type names a default.
+    The keywords are `help`, the text about the parameter, and `show_default`, where a default is named.
     """
     summary, _, parameters = (inspect.getdoc(described) or "").partition("\n\nParameters\n----------\n")
-    found: dict[str, dict[str, Any]] = {}
-    for name, kind, text in re.findall(r"^(\w+) : (.*)\n((?: +.*\n?)+)", parameters, re.MULTILINE):
-        default = kind.partition("default=")[2]
-        found[name] = {"help": " ".join(text.split())} | ({"show_default": default} if default else {})
+    found: dict[str, tuple[str, dict[str, str]]] = {}
+    for name, type_, text in re.findall(r"^(\w+) : (.*)\n((?: +.*\n?)+)", parameters, re.MULTILINE):
+        kind, _, default = type_.partition(", default=")
+        found[name] = kind, {"help": " ".join(text.split())} | ({"show_default": default} if default else {})
     return summary, found
 
 
@@ -330,3 +301,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+TABLE = _documented(CommonOptions)[1]
+ESTIMATOR_OPTIONS = list(TABLE)[list(TABLE).index("C") : list(TABLE).index("n_jobs") + 1]

@@ -8,12 +8,9 @@ from typing import Any
 from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Separable, Verdict
 from ..certificates.verification import verdicts_of
 from ..estimators.decisions import text_of
+from ..estimators.explanation import SHOWN
 from ..kernels.functions import Linear
 from ..problem.problem import Problem
-
-LONGEST_FRACTION = 24  # characters of an exact weight that is printed: longer ones break the table
-SHOWN_WEIGHTS = 5  # of a linear model: as many as fit on a line of a terminal
-
 
 # fits
 
@@ -79,9 +76,9 @@ def weight_lines(model: Any, names: list[str] | None) -> Iterator[str]:
         return
     classes = list(model.classes_)
     for label, row in zip(classes if len(classes) > 2 else classes[1:], model.coef_, strict=True):
-        largest = sorted(range(len(names)), key=lambda j: -abs(row[j]))[:SHOWN_WEIGHTS]
+        largest = sorted(range(len(names)), key=lambda j: -abs(row[j]))[:SHOWN]
         shown = ", ".join(f"{names[j]} {row[j]:.4g}" for j in largest)
-        more = ", ..." if len(names) > SHOWN_WEIGHTS else ""
+        more = ", ..." if len(names) > SHOWN else ""
         yield f"weights for {text_of(label)}: {shown}{more}"
 
 
@@ -133,7 +130,7 @@ def verdict_lines(verdict: Verdict, labels: Any) -> Iterator[str]:
         return
     yield f"{verdict.text(1)}\n\n{'row':>8}  {'class':>10}  weight"
     for i, weight in zip(verdict.support.tolist(), verdict.weights, strict=True):
-        exact = f" = {weight}" if len(str(weight)) <= LONGEST_FRACTION else ""
+        exact = f" = {weight}" if len(str(weight)) <= 24 else ""  # longer ones break the table
         yield f"{i + 1:8d}  {text_of(labels[i]):>10}  {float(weight):.6g}{exact}"
     signs = ", and so does weight x sign" if verdict.bias else ""
     rows = "row" if isinstance(verdict.kernel, Linear) else "feature of a row"
