@@ -22,18 +22,18 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_832,  # 16,000
+    "code lines of the package": 17_678,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 16,  # 16
     "import circles": 0,
     "public names": 28,  # 28
     "modules loaded with MaxMarginClassifier": 21,
-    "code lines of tests": 13_173,  # 10,500
+    "code lines of tests": 13_172,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_370,  # 1,200
     "files of tools": 1,
-    "words of documentation": 27_771,  # 24,000
+    "words of documentation": 27_770,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,

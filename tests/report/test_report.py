@@ -111,11 +111,10 @@ def test_report_of_a_linear_model_states_bounds_rows_and_effects(linear, report_
     assert " ".join(report.text(1).split()) in page.text  # reports count from 1
     alpha, margins = report.parts[0].dual, report.parts[0].margin
     assert len(rows) == 8
-    for row, label, dual, capped, margin, where in rows[1:]:
+    for row, label, dual, capped, margin in rows[1:]:
         i = int(row) - 1
         assert (label, capped) == (Y[i], "yes" if alpha[i] > 1.0 - 1e-9 else "no")
         assert [float(dual), float(margin)] == pytest.approx([alpha[i], margins[i]], rel=1e-5)  # digits
-        assert where == ("on the wrong side" if margins[i] < 0.0 else "inside the margin")
     listed = [int(row[0]) - 1 for row in rows[1:]]
     assert min(alpha[listed]) >= max(np.delete(alpha, listed)) - 1e-9
     assert margins[listed].tolist() == sorted(margins[listed])  # all at the cap: smallest margins first
@@ -189,7 +188,7 @@ class TestModels:
             assert f"{name} {' '.join(str(part).split())}" in page.text
         for found, part in zip(page.tables, model.certificate_, strict=True):
             assert {int(line[0]) - 1 for line in found[1:]} <= set(part.support.tolist())
-        assert "gives no weight to a single feature" in page.text
+        assert len(page.tables) == 3  # none of features
 
     def test_tables_of_many_classes_are_shortened(self, tmp_path):
         y = np.digitize(X[:, 0], np.quantile(X[:, 0], np.linspace(0, 1, 9)[1:-1]))

@@ -1,6 +1,5 @@
 """A fitted model on one page: its verdict, its certificate rechecked, pictures and tables."""
 
-from .page import write_report
-from .subject import Outcome, Recheck
+from .page import Outcome, Recheck, write_report
 
 __all__ = ["Outcome", "Recheck", "write_report"]
