@@ -13,15 +13,11 @@ import scipy.sparse as sp
 from ..kernels.functions import Kernel, Linear
 from ..numerics.columns import Columns, without_empty_columns
 from ..numerics.sums import Plain, row_norms
-from ..problem.problem import Problem, proves_nothing
+from ..problem.problem import Problem
 
 if TYPE_CHECKING:
     from .row_pass import Bounds
 
-# Accepted difference of checksums of the same data, as a fraction of the sum of absolute values. Sums of up to 1e8
-# terms, added in another order, differ by less, and up to 1e10 rows a changed entry of the size of the others makes a
-# larger difference. Certificates of stored models are compared with the same tolerance.
-CHECKSUM_TOLERANCE = 1e-11
 # the text of each kind of intercept of a problem
 INTERCEPT = {"none": "no intercept", "free": "free intercept", "augmented": "augmented intercept"}
 
@@ -90,8 +86,9 @@ class Fingerprint:
                 return None
             if before != now:
                 return f"{before} {word} then, {now} now"
-        # sizes are compared exactly, sums up to rounding
-        tolerance = CHECKSUM_TOLERANCE * max(self.scale, other.scale)
+        # Sizes are compared exactly, sums up to rounding: those of up to 1e8 terms, added in another order, differ by
+        # less, and up to 1e10 rows a changed entry of the size of the others makes a larger difference.
+        tolerance = 1e-11 * max(self.scale, other.scale)
         same = abs(self.checksum - other.checksum) <= tolerance < math.inf
         return None if same else "sizes agree, values, labels, weights or row order do not"
 
@@ -234,8 +231,11 @@ class Certificate:
 
     @property
     def proves_nothing(self) -> bool:
-        """Whether neither bound restricts the optimum, as in a fit stopped before it found one; the gap is then inf."""
-        return proves_nothing(self.lower, self.upper)
+        """Whether neither bound restricts the optimum, as in a fit stopped before it found one; the gap is then inf.
+
+        Optima are never negative, so that a lower bound of zero or less restricts nothing; NaN is no bound either.
+        """
+        return not self.lower > 0.0 and not self.upper < math.inf
 
     @property
     def rows(self) -> int:

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
 BITS = 1074  # the smallest float64 number is 2^-1074
 # Denominator of alpha_i^2 / (4 C s_i), rounded up: its rounding is below that of any float64 bound.
 SQUARE_BITS = 1400
-# Largest whole exponent of a norm whose powers are compared as integers: powers of larger ones take more time than
-# logarithms do.
-MAX_WHOLE_EXPONENT = 64
-# Digits of logarithms, and the slack, times 1 + p, that covers their errors: these are below 4e-59 (p L + d) for d
-# entries and logarithms up to L > 1 (docs/explanation/exact_checks.md), so that the slack exceeds them for any numbers
-# that a memory holds. It changes a norm by a part in 1e40, which float64 bounds do not show.
-DIGITS, SLACK = 60, Decimal("1e-40")
 
 
 def integer_of(value: float) -> int:
@@ -84,7 +77,8 @@ class ExactNorm:
         self.p, self._unit = p, math.lcm(*(value.denominator for value in values))
         sizes = [abs(value.numerator) * (self._unit // value.denominator) for value in values if value]
         self._largest = max(sizes, default=0)
-        self._whole = p != math.inf and Fraction(p).denominator == 1 and p <= MAX_WHOLE_EXPONENT
+        # powers of larger exponents take more time than logarithms do
+        self._whole = p != math.inf and Fraction(p).denominator == 1 and p <= 64
         if self._whole:
             self._power: Any = sum(size ** int(p) for size in sizes)
         elif p != math.inf and self._largest:
@@ -107,12 +101,14 @@ class ExactNorm:
             # sum (|v_j| / largest)^p <= (square / largest^2)^(p / 2)
             exponent = _decimal(Fraction(self.p))
             limit = _decimal(square / self._largest**2).ln()
-            return self._power.ln() + SLACK * (1 + exponent) <= exponent / 2 * limit
+            # Errors of logarithms up to L > 1 are below 4e-59 (p L + d) for d entries (docs, "exact checks"): the slack
+            # exceeds them, and changes a norm by a part in 1e40.
+            return self._power.ln() + Decimal("1e-40") * (1 + exponent) <= exponent / 2 * limit
 
 
 def _decimals() -> Any:
-    """Return the context of logarithms: correctly rounded in Python's decimal arithmetic."""
-    return localcontext(Context(prec=DIGITS, Emax=10**9, Emin=-(10**9)))
+    """Return the context of logarithms of 60 digits: correctly rounded in Python's decimal arithmetic."""
+    return localcontext(Context(prec=60, Emax=10**9, Emin=-(10**9)))
 
 
 def _decimal(value: Fraction) -> Decimal:

@@ -96,11 +96,24 @@ class KernelSample:
             )
 
     def combinations(self, c: np.ndarray) -> list[Combination]:
-        """Return sum_i c_i phi(x_i), with scores and errors, of each of m vectors of coefficients c, shape (m, n)."""
+        """Return sum_i c_i phi(x_i), with scores and errors, of each of m vectors of coefficients c, shape (m, n).
+
+        The error of a score is at most |c|_1 (error + rounding of the sum, relative to the largest kernel value). That
+        of |w|^2 = c.f is at most |c|_1 times as much, plus the rounding of the inner product.
+        """
         if self.features is not None:
             return [self._from_rows(one) for one in c]
-        found = self.kernel.product(self.X, c) if self.product is None else self.product(c)
-        return [self._from_scores(one, scores) for one, scores in zip(c, found, strict=True)]
+        found = []
+        products = self.kernel.product(self.X, c) if self.product is None else self.product(c)
+        for one, scores in zip(c, products, strict=True):
+            total, terms = float(np.abs(one).sum()), int(np.count_nonzero(one)) + 4
+            square = float(one @ scores)
+            # the additions in sequence: within a block, and over all blocks; of products in memory, of all rows
+            added = terms if self.product is not None else min(terms, BLOCK + one.size // BLOCK + 5)
+            score_error = total * (self.error + (added + 2.0) * EPS * self.max_diagonal) + TINY
+            square_error = total * score_error + terms * EPS * float(np.abs(one * scores).sum()) + TINY
+            found.append(Combination(one, scores, max(square, 0.0), score_error, square_error))
+        return found
 
     def part(self, places: np.ndarray) -> KernelSample:
         """Return the sample of the rows `places`; `max_diagonal` and `error` of all rows are bounds for them too."""
@@ -110,20 +123,6 @@ class KernelSample:
         part.X, part.diagonal, part.product = self.kernel.part(self.X, places), self.diagonal[places], None
         part.features = None if self.features is None else self.features[places]
         return part
-
-    def _from_scores(self, c: np.ndarray, scores: np.ndarray) -> Combination:
-        """Return the combination of coefficients c, of shape (n,), from its scores, which are sums of kernel values.
-
-        The error of a score is at most |c|_1 (error + rounding of the sum, relative to the largest kernel value). That
-        of |w|^2 = c.f is at most |c|_1 times as much, plus the rounding of the inner product.
-        """
-        total, terms = float(np.abs(c).sum()), int(np.count_nonzero(c)) + 4
-        square = float(c @ scores)
-        # the number of additions in sequence: within a block, and over all blocks; of products in memory, of all rows
-        added = terms if self.product is not None else min(terms, BLOCK + c.size // BLOCK + 5)
-        score_error = total * (self.error + (added + 2.0) * EPS * self.max_diagonal) + TINY
-        square_error = total * score_error + terms * EPS * float(np.abs(c * scores).sum()) + TINY
-        return Combination(c, scores, max(square, 0.0), score_error, square_error)
 
     def _from_rows(self, c: np.ndarray) -> Combination:
         """Return the combination of the coefficients c, of shape (n,), for the linear kernel, from w = sum c_i x_i.
@@ -226,7 +225,7 @@ class KernelProblem:
 
         `c` has shape (n,); the margin is in the length that the kernel defines.
         """
-        return self.primal_side(self.sample.combinations(c[None])[0], b).bound
+        return self.primal_side(self.sample.combinations(c[None])[0], b)[0].bound
 
     def dual_bound(self, alpha: np.ndarray) -> Side:
         """Return the bound of feasible dual variables, of shape (n,)."""
@@ -251,26 +250,23 @@ class KernelProblem:
         size = 2.0 * total - gains  # sum alpha_i + sum alpha_i^2 / (4 C s_i)
         return dual_side(problem, gains, size, Plain.error(size, terms) + uneven, length)
 
-    def margins(self, w: Combination, b: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the margins y_j (f_j + b) and their error bounds; where f_j = 0 the sum f_j + b is not rounded."""
-        margins = self.y * (w.scores + b)
-        return margins, w.score_error + np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
+    def primal_side(self, w: Combination, b: float, scaled: bool = False) -> tuple[Side, np.ndarray, float]:
+        """Return the bound of the primal point (w, b), its coefficients and its intercept.
 
-    def primal_side(self, w: Combination, b: float) -> Side:
-        """Return the bound of the primal point (w, b)."""
-        sums = point_sums(self.problem, *self.margins(w, b), self.weights)
-        length = length_of_square(self.problem.norm2(w.square, b), w.square_error)
-        return primal_side(self.problem, sums, length)
-
-    def without_losses(self, w: Combination, b: float) -> tuple[Combination, float]:
-        """Return the point scaled up until all margins are 1 if all are between 0 and 1, else as it is."""
+        With `scaled`, where all margins are between 0 and 1, the point is scaled up until all are 1 if that is better.
+        """
+        problem, margins = self.problem, self.y * (w.scores + b)
+        # where f_j = 0 the sum f_j + b is not rounded
+        errors = w.score_error + np.where(w.scores == 0.0, 0.0, 4.0 * EPS * np.abs(margins))
+        length = length_of_square(problem.norm2(w.square, b), w.square_error)
+        found = primal_side(problem, point_sums(problem, margins, errors, self.weights), length), w.c, b
         # three error bounds are subtracted: one for these margins, two for the recomputed margins of the multiple
-        margins, errors = self.margins(w, b)
         least = float((margins - 3.0 * errors).min(where=self.weights > 0.0, initial=np.inf))
-        if not 0.0 < least < 1.0:
-            return w, b
+        if not (scaled and 0.0 < least < 1.0):
+            return found
         t = (1.0 + 16.0 * EPS) / least
-        return self.sample.combinations((t * w.c)[None])[0], t * b
+        other = self.primal_side(self.sample.combinations((t * w.c)[None])[0], t * b)
+        return other if other[0].bound < found[0].bound else found
 
 
 def certified(
@@ -280,7 +276,7 @@ def certified(
 
     Unless the points are to be taken as they are given, which have feasible dual variables then, dual variables are
     made feasible, and the primal point of a soft problem is scaled up where losses that are rounding disappear
-    (`without_losses`).
+    (`KernelProblem.primal_side`).
     """
     alphas = [
         one.alpha if as_given else task.feasible(one.alpha) for task, one in zip(tasks, points, strict=True)
@@ -290,29 +286,18 @@ def certified(
     found = []
     for k, (task, alpha, (_, _, b)) in enumerate(zip(tasks, alphas, points, strict=True)):
         problem, w, proof = task.problem, rows[len(tasks) + k], task.dual_side(alpha, rows[k])
-        primal = task.primal_side(w, b)
+        primal, c, b = task.primal_side(w, b, scaled=not (as_given or problem.hard))
         # in a soft problem alpha = 0 proves the bound 0, which is better than a bound that rounding has made negative
         if not (as_given or problem.hard or proof.bound >= 0.0):
             alpha, proof = np.zeros_like(alpha), Side(0.0, 0.0)
-        if not (as_given or problem.hard):
-            scaled = task.without_losses(w, b)
-            primal, (w, b) = min(
-                (primal, (w, b)), (task.primal_side(*scaled), scaled), key=lambda one: one[0].bound
-            )
-        found.append((KernelPoint(alpha, w.c, b), combine_sides(problem, proof, primal)))
+        found.append((KernelPoint(alpha, c, b), combine_sides(problem, proof, primal)))
     return found
 
 
-# Rows on which eigenvalues are computed, in about a second, whose time grows with the cube; the least number of these
-# rows, whatever the memory limit; and the number of their matrices that are in memory at once.
-MAX_ROWS, MIN_ROWS, MATRICES_IN_MEMORY = 2000, 250, 3
-# Accepted error of an entry, in units in the last place: kernels of many features have errors of tens of units.
-ENTRY_ERROR_ULPS = 64.0
-# Rows that are compared with their columns at a time: differences of 2 MB for 1000 rows. A round value; not tuned.
-COMPARED_ROWS = 256
+MAX_ROWS = 2000  # on which eigenvalues are computed, in about a second, whose time grows with the cube
 
 
-def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
+def check_kernel(kernel: Kernel, X: Any) -> None:
     """Raise ValueError where a kernel is not an inner product on the given rows.
 
     Kernels that are inner products by their formula are accepted. The matrix of other kernels is computed on at most
@@ -323,8 +308,6 @@ def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
     kernel : Kernel
     X : ndarray or CSR matrix of shape (n, d)
         The matrix itself where the kernel is precomputed.
-    memory_bytes : float, default=inf
-        Memory limit, which reduces the number of rows of the computed matrix, to no fewer than 250.
 
     Raises
     ------
@@ -339,11 +322,9 @@ def check_kernel(kernel: Kernel, X: Any, memory_bytes: float = np.inf) -> None:
     if isinstance(kernel, Precomputed):
         check_gram(X)
         return
-    # the number of rows of MATRICES_IN_MEMORY square matrices of float64
-    in_memory = (memory_bytes / (8.0 * MATRICES_IN_MEMORY)) ** 0.5
-    n, most = X.shape[0], int(min(max(in_memory, MIN_ROWS), MAX_ROWS))
-    places = np.linspace(0, n - 1, min(n, most)).astype(np.intp)
-    some = kernel.prepared(X if n <= most else X[places])
+    n = X.shape[0]
+    places = np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(np.intp)
+    some = kernel.prepared(X if n <= MAX_ROWS else X[places])
     with np.errstate(over="ignore", invalid="ignore"):
         K = kernel.block(some, some)
     if not np.isfinite(K).all():
@@ -371,9 +352,10 @@ def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> N
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got shape {K.shape}.")
-    # The spectral norm of an (n, n) matrix of errors is at most n times the largest of them (Weyl's inequality).
+    # Kernels of many features have errors of tens of units in the last place. The spectral norm of an (n, n) matrix of
+    # errors is at most n times the largest of them (Weyl's inequality).
     eps = np.finfo(K.dtype if K.dtype.kind == "f" else float).eps
-    error = ENTRY_ERROR_ULPS * float(eps) * max(float(K.max()), -float(K.min()))
+    error = 64.0 * float(eps) * max(float(K.max()), -float(K.min()))
     allowed = K.shape[0] * error
     i, j = _largest_place(K, lambda rows: np.abs(K[rows] - K[:, rows].T))
     if abs(float(K[i, j]) - float(K[j, i])) > allowed:
@@ -416,9 +398,9 @@ def least_eigenvalue(K: np.ndarray, allowed: float) -> float:
 
 def _largest_place(K: np.ndarray, values: Callable[[slice], np.ndarray]) -> tuple[int, int]:
     """Return the place of the largest of the values of a matrix of the shape of K, computed for some rows at a time."""
-    most, place = -np.inf, (0, 0)
-    for first in range(0, K.shape[0], COMPARED_ROWS):
-        found = values(slice(first, first + COMPARED_ROWS))
+    most, place, step = -np.inf, (0, 0), 256
+    for first in range(0, K.shape[0], step):
+        found = values(slice(first, first + step))
         i, j = np.unravel_index(int(found.argmax()), found.shape)
         if found[i, j] > most:
             most, place = float(found[i, j]), (first + int(i), int(j))

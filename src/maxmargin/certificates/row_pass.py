@@ -9,7 +9,7 @@ v being measured in the p-norm and w in the dual q-norm: Hoelder's inequality is
 first power (`power=1`) the soft bounds are (sum alpha_i - sum alpha_i^2 / (4 C s_i)) / max(1, |v|) and |w| + losses.
 
 `point_sums` and `dual_sums` run on a dense or CSR block of rows, wherever it is (memory, a memory map, a partition),
-`merge` adds those of two blocks, and `bound_of_point` and `bound_of_dual` need the sums alone. Kernel rows (`gram`)
+`merge` adds those of two blocks, and `primal_side` and `bound_of_dual` need the sums alone. Kernel rows (`gram`)
 share the formulas, `dual_side` and `primal_side`.
 
 Here s_i is the sample weight of row i, rho (`Problem.rho`) the constant coordinate of an augmented intercept, which
@@ -166,12 +166,6 @@ def dual_sums(
     return DualSums(sides.sum(axis=1), cost, sides @ norms, np.asarray(v, float), room, terms)
 
 
-def bound_of_point(problem: Problem, sums: PointSums, w: np.ndarray, b: float) -> Side:
-    """Return the bound that (w, b) proves: its objective, or its margin in a hard margin problem."""
-    weights = np.asarray(problem.weights(w, b), float)  # a norm in float32 would round more than is counted
-    return primal_side(problem, sums, norm_interval(weights, problem.q))
-
-
 def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tuple[Side, np.ndarray]:
     """Return the bound that the dual variables prove, times the factor of their class, and the factors (-1, 1).
 
@@ -271,6 +265,7 @@ def norm_interval(v: np.ndarray, exponent: float, v_error: float = 0.0) -> Lengt
     exponents p < 2, and |v|_p <= |v|_2 else. Each power of a p-norm is off by a few units of the last digit, and by p
     times the rounding of its base; the root divides relative errors by p, and so it does with the rounding of the sum.
     """
+    v = np.asarray(v, float)  # in float32 the norm would round more than is counted
     value = norm(v, exponent)
     of_powers = 0.0 if exponent == 2.0 or np.isinf(exponent) else (v.size / exponent + 16.0) * EPS
     in_norm = max(v.size, 1) ** max(1.0 / exponent - 0.5, 0.0)
@@ -321,17 +316,18 @@ def bounds_to(
     """
     points, duals = [], []
     with np.errstate(over="ignore", invalid="ignore"):
+        length = norm_interval(problem.weights(w, b), problem.q)
         for rows, X in row_blocks(sample.X, in_cache=True):
             y, weights, norms = sample.y[rows], sample.weights[rows], sample.norms[rows]
             margins, errors = y * Plain.scores(X, w, b), score_errors(X, w, b, norms)
             points.append(point_sums(problem, margins, errors, weights))
             duals.append(dual_sums(problem, X, y, weights, alpha[rows], norms))
         point = reduce(PointSums.merge, points)
-        primal = bound_of_point(problem, point, w, b)
+        primal = primal_side(problem, point, length)
         dual, factors = bound_of_dual(problem, reduce(DualSums.merge, duals), scaled)
         separates = not problem.hard or point.smallest > 0.0
         if separates and not primal.rounding <= NEGLIGIBLE_ERROR * abs(primal.bound):
-            primal = _bound_by_terms(problem, sample, w, b)
+            primal = _side_by_terms(problem, sample, w, b, length)
     found = combine_sides(problem, dual, primal)
     if scaled:
         alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
@@ -339,7 +335,7 @@ def bounds_to(
     small = found.below + found.above <= 0.1 * (found.upper - found.lower)
     if hidden or not (small or problem.gap(found.lower, found.upper) <= tol):
         other = evened(alpha, sample.y) if problem.free else alpha
-        dual, primal = exact_dual_side(problem, sample, other), _exact_side(problem, sample, w, b)
+        dual, primal = exact_dual_side(problem, sample, other), _exact_side(problem, sample, w, b, length)
         better = combine_sides(problem, dual, primal)
         if problem.gap(better.lower, better.upper) < problem.gap(found.lower, found.upper):
             return other, better
@@ -349,19 +345,20 @@ def bounds_to(
 def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
     """Return a lower bound of min y_i (w.x_i + b) / |w|_q of a hard margin, rounded downwards; -inf for none."""
     with np.errstate(over="ignore", invalid="ignore"):
-        plain = _bound_by_terms(problem, sample, w, b)
+        length = norm_interval(problem.weights(w, b), problem.q)
+        plain = _side_by_terms(problem, sample, w, b, length)
         proved = plain.bound > 0.0 or not plain.bound + plain.rounding > 0.0
-        return plain.bound if proved else _exact_side(problem, sample, w, b).bound
+        return plain.bound if proved else _exact_side(problem, sample, w, b, length).bound
 
 
-def _bound_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
+def _side_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float, length: Length) -> Side:
     """Return the bound of (w, b), the error of each score being bounded by its own terms."""
     points = []
     for rows, X in row_blocks(sample.X, in_cache=True):
         margins = sample.y[rows] * Plain.scores(X, w, b)
         errors = score_errors(X, w, b, sample.norms[rows], by_terms=True)
         points.append(point_sums(problem, margins, errors, sample.weights[rows]))
-    return bound_of_point(problem, reduce(PointSums.merge, points), w, b)
+    return primal_side(problem, reduce(PointSums.merge, points), length)
 
 
 def exact_dual_side(problem: Problem, sample: Sample, alpha: np.ndarray) -> Side:
@@ -377,13 +374,13 @@ def exact_dual_side(problem: Problem, sample: Sample, alpha: np.ndarray) -> Side
         return dual_side(problem, gains, 2.0 * size - gains, uneven + EPS * size, length)
 
 
-def _exact_side(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> Side:
+def _exact_side(problem: Problem, sample: Sample, w: np.ndarray, b: float, length: Length) -> Side:
     """Return the bound of (w, b) from exact scores."""
     with np.errstate(over="ignore", invalid="ignore"):
         margins = sample.y * exact_products(sample.X, w, b)
         # b of shifted rows is that of the caller's rows and w.shift, rounded once
         errors = EPS * (np.abs(margins) + (0.0 if sample.shift is None else abs(b))) + TINY
-        return bound_of_point(problem, point_sums(problem, margins, errors, sample.weights), w, b)
+        return primal_side(problem, point_sums(problem, margins, errors, sample.weights), length)
 
 
 def evened(alpha: np.ndarray, y: np.ndarray) -> np.ndarray:

@@ -305,12 +305,6 @@ def _largest_argmin(loss: str, scores: np.ndarray, y: np.ndarray, weights: np.nd
     return last + middle + 8.0 * EPS * ((abs(last) if np.isfinite(last) else 0.0) + abs(middle))
 
 
-# Distance from 0 or from the cap, as a fraction of the cap, up to which a dual variable counts as being at its bound,
-# so that it is in no pool of rows off their bounds. It is above the rounding of a solver's dual variables. A larger
-# value would exclude rows from the pools, a smaller one would include rows that can take no part of theta.
-MIN_SLACK = 1e-9
-
-
 @dataclass(frozen=True, eq=False)
 class InnerProducts:
     """Inner products of the rows, the constant coordinate of an augmented intercept included.
@@ -463,7 +457,8 @@ def _pools(
         return rows.scores((alpha * y)[None])[0], [(np.ones(y.size, bool), pool)]
     caps = problem.caps(weights)
     slack = np.minimum(alpha, caps - alpha)  # distance to the nearest bound
-    slack = np.where((weights > 0.0) & (slack > MIN_SLACK * np.nan_to_num(caps, posinf=0.0)), slack, 0.0)
+    # up to 1e-9 of the cap is the rounding of a solver's dual variables
+    slack = np.where((weights > 0.0) & (slack > 1e-9 * np.nan_to_num(caps, posinf=0.0)), slack, 0.0)
     choices = [(side, whole) for side in (1.0, -1.0) for whole in (False, True)]
     amounts = [np.where(y == side, alpha if whole else slack, 0.0) for side, whole in choices]
     used = [k for k, amount in enumerate(amounts) if 0.0 < float(amount.sum()) < np.inf]

@@ -34,10 +34,6 @@ from .row_pass import Bounds, bounds_to, imbalance, implied_by_points
 from .training_data import training_data
 from .verdicts import Inseparable, Undecided, Verdict
 
-# Largest accepted |sum alpha_i y_i| as a fraction of sum alpha_i: ten times the largest that a fit leaves. A smaller
-# value would reject certificates for their rounding; the bounds account for the imbalance in any case.
-ACCEPTED_IMBALANCE = 1e-12
-
 
 @one_thread()
 def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
@@ -175,7 +171,8 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     alpha[support] = dual
     capped = not np.any(alpha > problem.caps(sample.weights))
     require(capped, f"{bound}: a dual variable is above its cap C s_i.")
-    balanced = not problem.free or imbalance(alpha, sample.y) <= ACCEPTED_IMBALANCE * float(alpha.sum())
+    # ten times the largest imbalance that a fit leaves, which the bounds account for in any case
+    balanced = not problem.free or imbalance(alpha, sample.y) <= 1e-12 * float(alpha.sum())
     require(balanced, f"{bound}: dual variables are not balanced between the classes.")
     return alpha
 

@@ -17,7 +17,6 @@ from ..fit.report import Report
 from ..kernels.functions import Kernel, kernel_named, width
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem, Status
-from ..solvers.decomposition import MEGABYTE
 from . import validation
 from .kernel_tasks import KernelTasks
 from .prediction import CertifiedClassifier, KernelDecision
@@ -227,7 +226,7 @@ default="rbf"
         if self.multi_class == "ovr" and targets.classes.size > 2 and self.decision_function_shape == "ovo":
             raise ValueError('decision_function_shape="ovo" needs pairs of classes: set multi_class="ovo".')
         tasks = KernelTasks(self, problem, algorithm, kernel, X, targets)
-        check_kernel(kernel, tasks.rows.X, self.cache_size * MEGABYTE)
+        check_kernel(kernel, tasks.rows.X)
         reporter, deadline = Reporter(self), Deadline(self.max_time)
         with deadline.interruptible():  # until the model is stored
             found = tasks.solve(reporter, deadline)

@@ -16,7 +16,7 @@ from ..fit.deadline import Deadline, Reporter
 from ..fit.partitioned.solve import PartitionedProblem, solve_soft_margins
 from ..fit.report import Stopping
 from ..numerics.columns import check_storage, label_array
-from ..numerics.files import names_files, place_of
+from ..numerics.files import place_of
 from ..numerics.sizes import draw_seeds, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem, Status
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
@@ -57,10 +57,10 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
     if sample_weight is not None:
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
     if model.memory is None:
-        if not names_files(X):
+        if place_of(X) != "files":
             raise ValueError(NO_LABELS.format(name=type(model).__name__))
         raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
-    if not (y is None or names_files(y)):
+    if not (y is None or place_of(y) == "files"):
         raise ValueError("the labels of files are in files: name their .npy files, or map X by np.load.")
     stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=deadline.interrupted)
     fit_stored(model, problem, stored, deadline)

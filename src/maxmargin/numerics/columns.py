@@ -69,7 +69,7 @@ def rows_and_labels(X: Any, y: Any, error: type[ValueError] = ValueError) -> tup
         raise error(column_message(given) or str(fault)) from None
     if X.ndim != 2:
         raise error(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
-    X = canonical(X)
+    X = canonical(X) if sp.issparse(X) else X
     if first_beyond(X, float_info.max) is not None:
         raise error(column_message(given if hasattr(given, "columns") else X))
     try:
@@ -264,8 +264,6 @@ def missing_labels(missing: int, rows: int) -> str:
 # Least ratio of sizes that is reported. Its square, 1e8, is the ratio of the terms in squared lengths and in products
 # of columns, and takes up half of the 16 digits of float64; smaller ratios seldom keep a fit from its tolerance.
 DOMINATES = 1e4
-# Columns to which narrow rows are joined. With fewer a reduction over the rows takes longer, with more its results do.
-JOINED_COLUMNS = 256
 
 
 @dataclass(frozen=True)
@@ -349,17 +347,18 @@ def dominant(X: Any) -> Dominant | None:
 def column_extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest and the smallest entry of every column, of shape (d,).
 
-    Narrow dense rows are joined: NumPy reduces over the rows one by one, and 20 times as slowly for 5 columns.
+    Narrow dense rows are joined to 256 columns: NumPy reduces over the rows one by one, and 20 times as slowly for 5
+    columns.
     """
     n, d = X.shape
-    joined = max(1, JOINED_COLUMNS // max(d, 1))
+    joined = max(1, 256 // max(d, 1))
     if sp.issparse(X) or not X.flags.c_contiguous or n < joined:
         return vector(X.max(axis=0)), vector(X.min(axis=0))
     whole = n // joined * joined
     long, rest = X[:whole].reshape(-1, joined * d), X[whole:]
     top = np.vstack([long.max(axis=0).reshape(joined, d), rest]).max(axis=0)
     bottom = np.vstack([long.min(axis=0).reshape(joined, d), rest]).min(axis=0)
-    return vector(top), vector(bottom)
+    return top.astype(float), bottom.astype(float)
 
 
 def vector(values: Any) -> np.ndarray:
@@ -377,16 +376,6 @@ def vector(values: Any) -> np.ndarray:
 # Share of columns with entries from which all columns are kept: to drop fewer than half of them saves less than half
 # of the memory of a solver, and the copy of the column indices takes as much.
 MAX_KEPT = 0.5
-# Entries whose columns are marked between two counts of the columns marked: the pass ends once these are enough. A
-# smaller block ends sooner, a larger one counts less often.
-BLOCK = 1 << 16
-# Numbers of a dense copy that is made for any share of entries: 2^21 float64 take 16 MiB, of which a solver
-# makes up to seven, together less than the libraries themselves take. Every problem of the exact stage that is not wide
-# has fewer than 2^20 (`fit.exact.is_small`), so that only wide rows need a sparse path there.
-SMALL_COPY = 2**21
-# Numbers of a larger dense copy for each entry: an entry takes 12 to 16 bytes in CSR, and 8 numbers take 64, so that a
-# dense copy is at most about five times the data.
-PER_ENTRY = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -440,9 +429,9 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
     if by_sorting:
         places = np.unique(X.indices)
     else:
-        seen = np.zeros(d, bool)
-        for first in range(0, X.nnz, BLOCK):
-            seen[X.indices[first : first + BLOCK]] = True
+        seen, step = np.zeros(d, bool), 1 << 16
+        for first in range(0, X.nnz, step):  # the pass ends once the columns marked are enough
+            seen[X.indices[first : first + step]] = True
             if np.count_nonzero(seen) >= MAX_KEPT * d:
                 return X, Columns(d)
         places = np.flatnonzero(seen)
@@ -463,8 +452,8 @@ def without_empty_columns(X: Any, coef: np.ndarray | None = None) -> tuple[Any, 
 
 
 def canonical(X: Any) -> Any:
-    """Return CSR rows with sorted entries, each once, copied if need be; dense rows as given."""
-    if sp.issparse(X) and not X.has_canonical_format:
+    """Return CSR rows with sorted entries, each once, copied if need be."""
+    if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
     return X
@@ -490,5 +479,9 @@ def with_constant_column(X: Any, constant: float) -> Any:
 
 
 def may_be_dense(X: Any) -> bool:
-    """Return whether a dense copy of X takes memory of the order of its entries, or little in any case."""
-    return not sp.issparse(X) or X.shape[0] * X.shape[1] <= max(SMALL_COPY, PER_ENTRY * X.nnz)
+    """Return whether a dense copy of X takes memory of the order of its entries, or little in any case.
+
+    2^21 numbers take 16 MiB, of which a solver makes up to seven, together less than the libraries themselves take. An
+    entry takes 12 to 16 bytes in CSR, and 8 numbers take 64: a larger copy is at most about five times the data.
+    """
+    return not sp.issparse(X) or X.shape[0] * X.shape[1] <= max(2**21, 8 * X.nnz)

@@ -15,9 +15,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
-# Days after which what another machine, or this one before a restart, has left is deleted: fewer might delete files in
-# use, more keep their space. systemd-tmpfiles deletes files in /tmp at this age.
-OLD_DAYS = 10
 OLD = ".old"  # ends the temporary name of a folder that is to be deleted
 CLUSTERS = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}  # of the packages of collections
 _PROCESS = secrets.token_hex(4)  # tells this process from an earlier one of the same number
@@ -99,8 +96,9 @@ def folder_of_this_process(parent: Path, name: str) -> Path:
 def delete_left_over(folder: Path) -> None:
     """Delete the temporary files and folders here that processes of this machine that have ended have left over.
 
-    Those of other machines are deleted where they are older than OLD_DAYS. Nothing is deleted but names of
-    `temporary_name`. What cannot be deleted, as files of other users, stays.
+    Those of other machines, or of this one before a restart, are deleted where they are older than 10 days, the age at
+    which systemd-tmpfiles deletes files in /tmp. Nothing is deleted but names of `temporary_name`. What cannot be
+    deleted, as files of other users, stays.
     """
     with suppress(OSError):  # a folder that may not be listed
         for name in os.listdir(folder):
@@ -140,7 +138,7 @@ def _is_left_over(path: Path) -> bool:
     if found is None:
         return False
     if found["machine"] != _machine():
-        return time.time() - path.lstat().st_mtime > OLD_DAYS * 86400
+        return time.time() - path.lstat().st_mtime > 10 * 86400
     process = int(found["process"])
     return found["token"] != _PROCESS if process == os.getpid() else not _is_running(process)
 
@@ -193,24 +191,18 @@ def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -
 def place_of(X: Any, y: Any = ()) -> str:
     """Return where rows are: on a cluster ("dask", "spark"), in "files", or in "memory".
 
-    Arrow tables, streams and data frames without y, which have to hold the labels as well, are read as files are.
+    Files are a path, a list of paths, or a data set of pyarrow. Arrow tables, streams and data frames without y, which
+    have to hold the labels as well, are read as files are.
     """
     package = type(X).__module__.split(".", 1)[0]
     if package in CLUSTERS:
         return CLUSTERS[package]
-    return "files" if names_files(X) or (y is None and hasattr(X, "__arrow_c_stream__")) else "memory"
-
-
-def names_files(X: Any) -> bool:
-    """Return whether X is the path of a file, a list of paths, or a data set of pyarrow."""
     names = X if isinstance(X, list | tuple) and X else [X]
-    paths = all(isinstance(name, str | os.PathLike) for name in names)
-    return paths or type(X).__module__ == "pyarrow._dataset"
-
-
-# Characters of the longest message. More show more of names and numbers of a file, of which a damaged one may have
-# thousands; fewer cut messages that list the columns of a file. All sentences of the package with short names fit.
-LONGEST = 800
+    files = all(isinstance(name, str | os.PathLike) for name in names)
+    files = (
+        files or type(X).__module__ == "pyarrow._dataset" or (y is None and hasattr(X, "__arrow_c_stream__"))
+    )
+    return "files" if files else "memory"
 
 
 class Fault(Exception):
@@ -241,6 +233,8 @@ def faults_of(name: str | os.PathLike[str], kind: type[ValueError]) -> Iterator[
 
 
 def shortened(text: str) -> str:
-    """Return a text of at most LONGEST characters, without its middle if need be: the remedy is at the end."""
-    half = LONGEST // 2 - 3
-    return text if len(text) <= LONGEST else f"{text[:half]} ... {text[-half:]}"
+    """Return a text of at most 800 characters, without its middle if need be: the remedy is at the end.
+
+    A message may quote names and numbers of a damaged file by the thousand.
+    """
+    return text if len(text) <= 800 else f"{text[:397]} ... {text[-397:]}"

@@ -21,7 +21,6 @@ from .progress import require_time
 from .sums import EPS, norm, row_norms
 
 MAX_COLUMNS = 600  # rows of a proof: elimination of more takes over some seconds, and cannot be interrupted
-NUMBERS_PER_CHECK = 1 << 20  # numbers that are converted between two stop checks: a tenth of a second
 
 
 class BeyondReachError(ArithmeticError):
@@ -95,7 +94,8 @@ class IntegerRows:
     ) -> None:
         self._X, (n, d), self.interrupted = X, X.shape, interrupted
         top, least = np.full(d, -(2**62)), np.full(d, 2**62)
-        step = max(NUMBERS_PER_CHECK * n // max(X.nnz if sp.issparse(X) else X.size, 1), 1)
+        # 2^20 numbers between two stop checks: a tenth of a second
+        step = max((1 << 20) * n // max(X.nnz if sp.issparse(X) else X.size, 1), 1)
         for begin in range(0, n, step):
             require_time(interrupted)
             rows = X[begin : begin + step]
@@ -183,15 +183,6 @@ def row_entries(X: Any, i: int) -> tuple[list[int], list[float]]:
 
 # the ball around the origin inside the convex hull of the rows of a proof that there is no separator
 
-# Rows of a proof whose ball is computed: the inverse takes O(k^3), some hundredths of a second at 400.
-MAX_BALL_ROWS = 400
-# Relative error of the inverse above which no ball is given: the radius allows for it with a factor of 1.02, an upper
-# bound of 1 / (1 - 0.01). A looser limit would need a larger factor, a tighter one gives fewer balls.
-MAX_INVERSE_ERROR = 0.01
-# Relative rounding of a radius beside that of the inverse: more than that of norms and quotients, whose terms are at
-# most `MAX_BALL_ROWS`, on any machine; a larger value would accept larger claims than the data give.
-RADIUS_ROUNDING = 1e-9
-
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
 def inner_radius(
@@ -222,7 +213,7 @@ def inner_radius(
         The amount by which the radius may be larger when it is computed on another machine.
     """
     k, d = rows.shape
-    if k != d + 1 + int(bias) or k > MAX_BALL_ROWS:
+    if k != d + 1 + int(bias) or k > 400:  # the inverse then takes some hundredths of a second
         return 0.0, 0.0
     # columns divided by powers of two near their largest entries, which is exact
     rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
@@ -240,7 +231,7 @@ def inner_radius(
     # M^-1 = (I - S)^-1 inverse with S = I - inverse M, so that |M^-1 - inverse| <= |S| / (1 - |S|) max |inverse|
     rounding = (k + 4.0) * EPS * float((np.abs(inverse) @ np.abs(M)).sum(axis=1).max())
     off = float(np.abs(np.eye(k) - inverse @ M).sum(axis=1).max()) + rounding
-    if not off < MAX_INVERSE_ERROR:
+    if not off < 0.01:  # 1.02 > 1 / (1 - 0.01)
         return 0.0, 0.0
     # G times the smallest unit, a power of two: no quotient overflows, and those that underflow are far below `error`
     least = float(unit.min())
@@ -256,5 +247,6 @@ def inner_radius(
     if radius < sys.float_info.min:  # rounded to fewer digits
         return 0.0, 0.0
     # A length from another inverse is at least that of the exact one, so that it is smaller by 2 error at most:
-    # 1 / (1 - 2 e) <= 1 + 4 e up to e = 1/4. Where e is larger, at most twice the radius is accepted.
-    return radius, radius * (min(4.0 * error / float(lengths.min()), 1.0) + RADIUS_ROUNDING)
+    # 1 / (1 - 2 e) <= 1 + 4 e up to e = 1/4. Where e is larger, at most twice the radius is accepted. 1e-9 is more than
+    # the rounding of norms and quotients.
+    return radius, radius * (min(4.0 * error / float(lengths.min()), 1.0) + 1e-9)

@@ -26,16 +26,10 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
-# Largest relative excess of a lower over an upper bound that rounding explains, far above the rounding of any bound.
-# With a larger excess one of the bounds is wrong.
-CROSSED = 1e-6
 # Newton's method on piecewise quadratic losses: largest number of steps (3 to 6 are usual), and the relative decrease
 # of the objective, or relative determinant, that is rounding.
 MAX_STEPS = 100
 ROUNDING = 1e-14
-# A step has to attain this share of the decrease that its quadratic model predicts (Armijo's condition, with his usual
-# constant): an equal objective alone may lie on the other side of the minimum.
-ARMIJO = 1e-4
 
 
 @dataclass(frozen=True)
@@ -221,7 +215,8 @@ class Problem:
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite if the
         bounds contradict each other, prove nothing, or are NaN; never NaN.
         """
-        if not (lower > 0.0 or upper < np.inf) or upper < lower - CROSSED * abs(lower):
+        # no rounding explains an excess of 1e-6: one of the bounds is wrong
+        if not (lower > 0.0 or upper < np.inf) or upper < lower - 1e-6 * abs(lower):
             return np.inf
         if self.hard:
             gap = 1.0 - lower / upper if upper > 0.0 else np.inf
@@ -251,20 +246,6 @@ def dual_exponent(p: float) -> float:
     if p == 1.0:
         return np.inf
     return 1.0 if np.isinf(p) else p / (p - 1.0)
-
-
-def proves_nothing(lower: float, upper: float) -> bool:
-    """Return whether neither bound restricts the best value: the upper one is infinite, the lower one not positive.
-
-    Objectives and largest margins are never negative, so that a lower bound of zero or less restricts nothing. NaN, the
-    result of sums that overflow, is no bound either.
-    """
-    return not lower > 0.0 and not upper < np.inf
-
-
-def alike(weights: np.ndarray) -> bool:
-    """Return whether all weights are the same."""
-    return weights[0] == weights[-1] and float(weights.min()) == float(weights.max())
 
 
 # the free intercept: the exact minimiser of the loss in b
@@ -373,8 +354,8 @@ def best_multiple_and_intercept(
         if not decrease > ROUNDING * value:
             break
         slack, lower = _slack_and_objective(rows, point + step, costs, norm2)
-        # a line search by halving
-        while not lower <= value - ARMIJO * length * decrease and length > ROUNDING:
+        # a line search by halving, with Armijo's condition: an equal objective may lie beyond the minimum
+        while not lower <= value - 1e-4 * length * decrease and length > ROUNDING:
             length *= 0.5
             slack, lower = _slack_and_objective(rows, point + length * step, costs, norm2)
         if not lower < value:

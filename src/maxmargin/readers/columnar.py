@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.files import Fault, names_files
+from ..numerics.files import Fault, place_of
 from .table import Block, Expected, Layout, check_finite, columns, repeated
 
 _ARROW_FILE = b"ARROW1"  # the first bytes
@@ -94,7 +94,9 @@ def _tables(data: Any, parquet: bool, wanted: list[str], rows: int) -> Iterator[
     # no map of a file: if it were cut meanwhile, the process would end
     with pa.OSFile(str(data)) if isinstance(data, Path) else nullcontext() as file:
         batches: Any = data if file is None else _arrow_reader(file)
-        if not isinstance(data, Path) and names_files(data):  # a data set would read many batches ahead
+        if (
+            not isinstance(data, Path) and place_of(data) == "files"
+        ):  # a data set would read many batches ahead
             batches = data.to_batches(
                 columns=wanted, batch_size=rows, batch_readahead=1, fragment_readahead=1
             )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.files import Fault, faults_of, names_files
+from ..numerics.files import Fault, faults_of, place_of
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from .arrays import open_npy, open_npz
 from .columnar import open_columnar
@@ -141,7 +141,7 @@ def opened_stream(data: Any, expected: Expected) -> Source:
         import pyarrow as pa
 
         # in a reader of its own Ctrl-C stays a KeyboardInterrupt
-        known = names_files(data) or isinstance(data, pa.RecordBatchReader)
+        known = place_of(data) == "files" or isinstance(data, pa.RecordBatchReader)
         reader = data if known else pa.RecordBatchReader.from_stream(data)
         return Source([ARROW_DATA], [], [open_columnar(reader, expected)], expected)
 

@@ -37,16 +37,6 @@ from ..problem.problem import Problem
 from ..solvers.decomposition import SET_SIZE, KernelRows
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate
 
-# Working sets in a search without `max_time`: as many as take some seconds. A working set of k of n rows takes about
-# VISITS n k operations, and WORK is their total. There are at most MAX_SETS, where these are small, plus MIN_SETS in
-# any case. More working sets find smaller margins, in more time.
-WORK, VISITS, MAX_SETS, MIN_SETS = 2e9, 50.0, 300, 10
-# Upper bound of all margins, in units of the longest row, at which the search ends. Squared lengths near 1e-14 of the
-# largest consist of the rounding errors of float64 kernel values: a smaller bound would go on without a result, a
-# larger one would give up on margins that can be resolved.
-MIN_MARGIN = 1e-7
-# Share of `tol` at which decomposition ends: the certificate is rounded outwards and must still be within `tol`.
-TOL_SHARE = 0.9
 # Rows of a kernel matrix up to which exact arithmetic is tried: it then takes seconds.
 MAX_MATRIX_ROWS = 150
 DECOMPOSITION = Decomposition.words
@@ -71,8 +61,11 @@ def kernel_trivial_certificate(
 
 
 def set_budget(n: int) -> int:
-    """Return the number of working sets that a search on n rows solves before it ends, without a `max_time`."""
-    return min(int(WORK / (VISITS * n * min(n, SET_SIZE))), MAX_SETS) + MIN_SETS
+    """Return the number of working sets that a search on n rows solves without a `max_time`, in some seconds.
+
+    A working set of k of n rows takes about 50 n k operations.
+    """
+    return min(int(2e9 / (50.0 * n * min(n, SET_SIZE))), 300) + 10
 
 
 @dataclass(eq=False)
@@ -164,9 +157,11 @@ class KernelSearch(SeparatorSearch):
             self._sets += 1
             announce(f"{self._solver}, {'working set' if decomposes else 'round'} {self._sets}")
             positive = best.lower > 0.0
-            if positive and best.gap <= TOL_SHARE * self.tol and self._proved_margin() > 0.0:
+            # 0.9: the certificate is rounded outwards, and must still be within `tol`
+            if positive and best.gap <= 0.9 * self.tol and self._proved_margin() > 0.0:
                 return True
-            if not positive and best.upper <= MIN_MARGIN * self._longest:
+            # squared lengths near 1e-14 of the largest consist of the rounding errors of kernel values
+            if not positive and best.upper <= 1e-7 * self._longest:
                 self._end = "float64 kernel values cannot distinguish the margins from zero"
                 break
             if done >= sets + (set_budget(self.y.size) if positive else 0):

@@ -30,10 +30,6 @@ from ..numerics.sums import Plain
 from ..problem.problem import best_intercept
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate
 
-# Samples on which separability is decided first, at most: more take longer on data that are almost separable,
-# with fewer a contradiction may be missed. A round value; 1,000,000 x 3 with 5 wrong labels takes two.
-MAX_SAMPLES = 10
-
 
 def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
     """Return a verdict on the columns `columns.places` as one on all columns: weights of empty columns are zero."""
@@ -85,7 +81,7 @@ class LinearSearch(SeparatorSearch):
         """
         n = self.y.size
         rows = np.sort(np.random.default_rng(0).choice(n, count, replace=False))
-        for _ in range(MAX_SAMPLES):
+        for _ in range(10):  # 1,000,000 x 3 with 5 wrong labels takes two
             found = replace(self, X=self.X[rows], y=self.y[rows], tol=np.inf).verdict()
             if isinstance(found, Inseparable):
                 return replace(found, support=rows[found.support], rows=n)

@@ -26,11 +26,6 @@ from ..numerics.progress import announce
 from ..problem.problem import Problem, stopped_reason
 from .search import about_all_rows
 
-# Largest relative width of the interval around the margin of the rows in memory. Separators of small margin in memory
-# miss more rows outside, and take more passes; narrower intervals take longer in memory. A round value; not tuned.
-HELD_TOL = 0.1
-# Part of `tol` to which the rows in memory are solved, which leaves the rest to the rows that are not in memory.
-HELD_SHARE = 0.3
 # Reasons for which the search ends without a verdict, each with the remedy.
 NO_ROOM = "the rows that decide do not fit in memory; give more memory"
 NO_PROGRESS = (
@@ -104,7 +99,8 @@ class PassSearch:
         drawn = draw_rows(self.partitions, 2, int(SAMPLE_SHARE * self.rows), 0, deadline.interrupted)
         held = drawn and drawn.rows
         while held is not None and idle < MAX_IDLE:
-            found = self.decide(held, min(HELD_SHARE * self.tol, HELD_TOL))
+            # The rest of `tol` is left to the rows outside, of which separators of small margin in memory miss more.
+            found = self.decide(held, min(0.3 * self.tol, 0.1))
             if not isinstance(found, LinearSeparator):
                 return self._about_all(found, held)
             announce("a pass over all rows")

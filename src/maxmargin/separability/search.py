@@ -190,12 +190,6 @@ def _affine_minimiser(rows: IntegerRows, places: list[int]) -> list[int]:
 
 
 TRIVIAL = "looking for rows that contradict each other"  # the method of trivial certificates
-# Number of entries of the data from which the smoothed Perceptron comes first, and its number of steps. On smaller data
-# least squares end as soon. More steps would add to the time where the margin is small and they find no separator.
-MIN_SMOOTHED_ENTRIES, SMOOTHED_STEPS = 1e5, 100
-# Number of entries, n d, and of operations, n d min(n, d), up to which non-negative least squares run: they need a
-# dense copy (160 MB at 2e7 entries). Larger data are left to the linear program.
-MAX_DENSE_ENTRIES, MAX_FLOPS = 2e7, 5e9
 
 
 class Candidate(NamedTuple):
@@ -415,8 +409,10 @@ def candidates(
         found = Candidate(np.zeros(rows.d), start, algorithm.words)
     elif algorithm is not None:
         found = _last_iterate(algorithm, X, y, rows.bias, deadline)
-    elif rows.n * rows.d >= MIN_SMOOTHED_ENTRIES:
-        found = _last_iterate(SmoothedPerceptron(), X, y, rows.bias, deadline, SMOOTHED_STEPS + 1)
+    elif rows.n * rows.d >= 1e5:  # on smaller data least squares end as soon
+        found = _last_iterate(
+            SmoothedPerceptron(), X, y, rows.bias, deadline, 101
+        )  # the start, and a hundred steps
     if found is not None and (algorithm is not None or found.w.any()):
         yield found._replace(w=found.w / spread)
     require_time(deadline.interrupted)
@@ -486,7 +482,8 @@ def _by_least_squares(X: Any, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np
     (u, z), or None where the data are too large, or SciPy's active sets do not end within their limit of steps
     """
     n, d = X.shape
-    if n * d > MAX_DENSE_ENTRIES or float(n) * d * min(n, d) > MAX_FLOPS or not may_be_dense(X):
+    # a dense copy of 2e7 entries takes 160 MB, and 5e9 operations some seconds
+    if n * d > 2e7 or float(n) * d * min(n, d) > 5e9 or not may_be_dense(X):
         return None
     announce("least squares")
     X = X.toarray() if sp.issparse(X) else X

@@ -19,10 +19,11 @@ from ...certificates.row_pass import (
     DualSums,
     PointSums,
     Side,
-    bound_of_point,
     dual_sums,
     implied,
+    norm_interval,
     point_sums,
+    primal_side,
     score_errors,
 )
 from ...data.door import LARGEST
@@ -78,7 +79,8 @@ class Coordinates:
 
     def bound(self, sums: Sums, z: np.ndarray) -> Side:
         """Return the bound that z proves by the sums of a pass."""
-        return bound_of_point(self.problem, sums.point, *self.point(z))
+        length = norm_interval(self.problem.weights(*self.point(z)), self.problem.q)
+        return primal_side(self.problem, sums.point, length)
 
     def scores(self, X: Any, z: np.ndarray) -> np.ndarray:
         """Return w.x_i + b of rows: shape (n,)."""
