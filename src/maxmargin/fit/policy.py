@@ -113,8 +113,9 @@ def kernel_stages(task: Task, tol: float) -> Iterator[Stage]:
     if task.exact and not task.problem.hard:
         if rows.n <= FEW_ROWS:
             yield replace(algorithm, max_row_visits=2.0 * rows.n)
-        reason = "a kernel matrix of small rank: Newton's method on its factor"
-        yield Stage(None, reason, goal, points=solve_factored)
+        if rows.kernel.name != "rbf":  # of small rank only where gamma is tiny
+            reason = "a kernel matrix of small rank: Newton's method on its factor"
+            yield Stage(None, reason, goal, points=solve_factored)
     yield algorithm
 
 

@@ -37,13 +37,6 @@ if TYPE_CHECKING:
     from ..problem.problem import Problem
 
 BLOCK = 512  # rows of the kernel computed at once: BLAS is as fast as with more
-MEGABYTE = 2**20  # bytes
-# Columns of a sum of rows at a time: 32 kB of sums, which stay in the first-level cache.
-COLUMNS_AT_ONCE = 4096
-
-# Rows that enter a factor of the kernel matrix at a time, and its largest rank: a larger one costs too much where K has
-# no small rank.
-PIVOTS, MAX_RANK = 16, 128
 
 
 class KernelRows:
@@ -77,7 +70,7 @@ class KernelRows:
         self.n = X.shape[0]
         self.diagonal = kernel.diagonal(self.X)
         row_bytes = self.n * self.diagonal.dtype.itemsize
-        self.capacity = int(min(self.n, max(2 * BLOCK, megabytes * MEGABYTE // max(row_bytes, 1))))
+        self.capacity = int(min(self.n, max(2 * BLOCK, megabytes * 2**20 // max(row_bytes, 1))))
         # the system assigns the memory as rows are written, not before
         self.rows = np.empty((self.capacity, self.n), self.diagonal.dtype)
         self.computed = 0
@@ -159,16 +152,15 @@ class KernelRows:
 
     @cached_property
     def factor(self) -> np.ndarray | None:
-        """Z of shape (n, r) with K = Z Z' up to rounding; None where r is large.
+        """Z of shape (n, r) with K = Z Z' up to rounding; None where r is above 128, or n / 4.
 
-        Cholesky's method on blocks of pivots P, the rows with the largest diagonal entries of S = K - Z Z'. With the
+        Cholesky's method on blocks of 16 pivots P, the rows with the largest diagonal entries of S = K - Z Z'. With the
         eigenvalues and vectors S_PP = V D V' each adds the columns S_P V D^(-1/2) to Z.
         """
         rest, Z = self.diagonal.astype(float), np.zeros((self.n, 0))
         rounding = self.n * EPS * float(rest.max(initial=0.0))
-        most = max(min(self.n // 4, MAX_RANK), 2 * PIVOTS)
-        for _ in range(most // PIVOTS + 1):
-            pivots = np.argsort(rest)[-PIVOTS:]
+        for _ in range(max(min(self.n // 4, 128), 32) // 16 + 1):
+            pivots = np.argsort(rest)[-16:]
             pivots = pivots[rest[pivots] > rounding]
             if not pivots.size:
                 return Z
@@ -183,10 +175,10 @@ class KernelRows:
 @compiled()
 def add_rows(rows, slots, c, out):
     """Add sum_k c_k rows[slots[k]] to `out`, for every column in the order of k."""
-    for first in range(0, out.size, COLUMNS_AT_ONCE):
-        part = out[first : first + COLUMNS_AT_ONCE]
+    for first in range(0, out.size, 4096):  # 32 kB of sums stay in the first-level cache
+        part = out[first : first + 4096]
         for k in range(slots.size):
-            row = rows[slots[k]][first : first + COLUMNS_AT_ONCE]
+            row = rows[slots[k]][first : first + 4096]
             for j in range(part.size):
                 part[j] += c[k] * row[j]
 
@@ -197,9 +189,6 @@ SET_SIZE = 2048
 # first set takes longer; with fewer, the second set starts from a rougher gradient.
 FIRST_ROWS = 64
 FEW_ROWS = 2 * FIRST_ROWS  # these are one working set; of a soft margin it is solved to the optimum
-# Multiples of the dual variables of a hard margin: smaller ones than the first gain less than the next working set
-# does; the second bounds the growth where there is no separator, so that numbers stay finite for many sets.
-MIN_MULTIPLE, MAX_MULTIPLE = 2.0, 1e6
 
 
 class DualPoint(NamedTuple):
@@ -274,16 +263,16 @@ def decomposed_points(
 
 
 def _hard_margin_multiple(y: np.ndarray, alpha: np.ndarray, scores: np.ndarray, constant: float) -> float:
-    """Return the t that maximises the dual objective at t alpha, without caps; 1 where t is at most `MIN_MULTIPLE`.
+    """Return the t that maximises the dual objective at t alpha, without caps; 1 where t is at most 2.
 
     Where the dual variables are far too short, single steps lengthen them slowly. The maximum of
     t sum alpha - t^2 square / 2 is at t = sum alpha / square. Where there is no separator, the square may cancel to
-    0, and the objective grows with t without bound; t is then `MAX_MULTIPLE`.
+    0, and the objective grows with t without bound; t is at most 1e6, so that numbers stay finite for many sets.
     """
     total, balance = float(alpha.sum()), float(alpha @ y)
     square = float((alpha * y) @ scores) + constant * balance * balance
-    best = total / square if square > total / MAX_MULTIPLE else MAX_MULTIPLE
-    return best if best > MIN_MULTIPLE else 1.0
+    best = total / square if square > 1e-6 * total else 1e6
+    return best if best > 2.0 else 1.0  # a smaller multiple gains less than the next working set does
 
 
 def working_set(
