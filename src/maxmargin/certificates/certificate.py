@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..kernels.functions import Kernel, Linear
 from ..numerics.columns import Columns, without_empty_columns
 from ..numerics.sums import Plain, row_norms
-from ..problem.problem import Problem
+from ..problem.problem import Bracket, Problem
 
 if TYPE_CHECKING:
     from .row_pass import Bounds
@@ -192,7 +192,7 @@ class ImpliedDual:
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(Bracket):
     """A lower and an upper bound, and the dual variables that prove one of them.
 
     The other bound is proved by the primal point of the model, such as ``coef_`` and ``intercept_``.
@@ -223,11 +223,6 @@ class Certificate:
     fingerprint: Fingerprint
     kernel: Kernel = field(default_factory=Linear)
     implied: ImpliedDual | None = None
-
-    @property
-    def gap(self) -> float:
-        """The certified relative gap."""
-        return self.problem.gap(self.lower, self.upper)
 
     @property
     def proves_nothing(self) -> bool:

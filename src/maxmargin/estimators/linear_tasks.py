@@ -105,7 +105,7 @@ class LinearTasks:
     ) -> None:
         self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
         self.exact = exact
-        self.algorithm = linear_algorithm(model.algorithm, problem)
+        self.algorithm = None if model.algorithm == "auto" else linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
         n, selected, (X, self._shift) = targets.y.size, targets.selected, shifted(problem, X)
         self.patterns, self._kept = Patterns(X), slice(None)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..numerics.sums import Plain, norm
-from ..problem.problem import Problem, best_intercept, best_multiple_and_intercept
+from ..numerics.sums import EPS, Plain, norm
+from ..problem.problem import Bracket, Problem, best_intercept, best_multiple_and_intercept
+from ..solvers.decomposition import DualPoint
 
 if TYPE_CHECKING:
     from .report import Task
@@ -44,7 +45,7 @@ def on_all_rows(alpha: np.ndarray, places: Any, n: int) -> np.ndarray:
 
 
 @dataclass(eq=False)
-class Best:
+class Best(Bracket):
     """What is proved so far of a problem: the best primal point and the best dual point, with their bounds.
 
     Parameters
@@ -57,6 +58,8 @@ class Best:
     lower, upper : float
         Soft: dual and primal objective. Hard: attained margin, and an upper bound of every margin. -inf and inf before
         the first point.
+    rounding : float
+        An upper bound of a hard margin up to this value is rounding: there is no separator.
     """
 
     problem: Problem
@@ -64,39 +67,25 @@ class Best:
     alpha: Any
     lower: float = -np.inf
     upper: float = np.inf
+    rounding = 0.0
 
-    @property
-    def gap(self) -> float:
-        """Relative gap of the bounds; inf before both have been improved (`Problem.gap`)."""
-        return self.problem.gap(self.lower, self.upper)
+    def keep(self, primal: Primal, attained: float, alpha: Any, proved: float) -> None:
+        """Keep each of two points whose bound is better, `attained` by the primal and `proved` by the dual point.
 
-    def update_primal(self, primal: Primal, bound: float) -> None:
-        """Keep a primal point if its margin (hard) or objective (soft) is better than the best; a NaN never is."""
-        if self.problem.hard:
-            if bound > self.lower:
-                self.primal, self.lower = primal, bound
-        elif bound < self.upper:
-            self.primal, self.upper = primal, bound
-
-    def update_dual(self, alpha: Any, bound: float) -> None:
-        """Keep a dual point if its bound is better than the best; a NaN never is."""
-        if self.problem.hard:
-            if bound < self.upper:
-                self.alpha, self.upper = alpha, bound
-        elif bound > self.lower:
-            self.alpha, self.lower = alpha, bound
-
-    def keep(self, primal: Primal, alpha: np.ndarray, lower: float, upper: float) -> None:
-        """Keep each of two points whose bound is better, and both if their gap is rounding.
-
-        Of two pairs with gaps below `ROUNDING`, the later one has more correct digits.
+        Of two pairs whose gap is rounding, the later one has more correct digits. A bound that is NaN is never better.
         """
-        if self.problem.gap(lower, upper) <= ROUNDING:
-            self.primal, self.alpha, self.lower, self.upper = primal, alpha, lower, upper
-            return
-        attained, proved = (lower, upper) if self.problem.hard else (upper, lower)
-        self.update_primal(primal, attained)
-        self.update_dual(alpha, proved)
+        hard = self.problem.hard
+        lower, upper = (attained, proved) if hard else (proved, attained)
+        exact = self.problem.gap(lower, upper) <= ROUNDING
+        raised, lowered = exact or lower > self.lower, exact or upper < self.upper
+        if raised:
+            self.lower = lower
+        if lowered:
+            self.upper = upper
+        if raised if hard else lowered:
+            self.primal = primal
+        if lowered if hard else raised:
+            self.alpha = alpha
 
     def margin(self) -> float:
         """Return the margin of the best w: its smallest margin (hard), or 1 / |w|_q (soft)."""
@@ -126,10 +115,12 @@ class GramBest(Best):
         super().__init__(problem, Primal(np.zeros(y.size), 0.0), np.zeros(y.size))
         self.y, self.weights = y, weights
         self.lengths = np.sqrt(np.maximum(diagonal, 0.0, dtype=float))
+        # of one product, and a factor for sums of products
+        self.rounding = 100.0 * EPS * float(self.lengths.max(initial=0.0))
         used = y[weights > 0.0]
         # for rows of one class w = 0 with an intercept has no loss: it is the optimum
         if not problem.hard and abs(float(used.sum())) == used.size:
-            self.evaluate(self.alpha, np.zeros(y.size))
+            self.evaluate(DualPoint(self.alpha, self.alpha))
 
     def margin(self) -> float:
         """Return the margin of the best w; that of a soft problem is 1 / sqrt(2 * primal objective)."""
@@ -137,55 +128,46 @@ class GramBest(Best):
             return self.lower
         return (2.0 * self.upper) ** -0.5 if self.upper > 0.0 else np.inf
 
-    def evaluate(self, alpha: np.ndarray, scores: np.ndarray) -> None:
-        """Compute the primal and the dual bound of a point; keep each part whose bound is better.
+    def evaluate(self, primal: DualPoint, dual: DualPoint | None = None) -> None:
+        """Compute the bounds of w = sum alpha_i y_i phi(x_i) and of dual variables; keep each part that is better.
+
+        Scores are f_j = sum_i alpha_i y_i k(x_i, x_j), without constant and slack coordinates.
 
         Parameters
         ----------
-        alpha : ndarray of shape (n,)
-            Dual variables within their caps.
-        scores : ndarray of shape (n,)
-            f_j = sum_i alpha_i y_i k(x_i, x_j), without constant and slack coordinates.
+        primal : DualPoint
+            Of w: its dual variables may exceed their caps.
+        dual : DualPoint, default=None
+            Dual variables within their caps; None for those of w.
         """
-        self.evaluate_dual(alpha, scores)
-        self.evaluate_primal(alpha, scores)
-
-    def evaluate_primal(self, alpha: np.ndarray, scores: np.ndarray) -> None:
-        """Compute the primal bound of w = sum alpha_i y_i phi(x_i); dual variables may exceed their caps.
-
-        The parameters are as in `evaluate`.
-        """
-        problem, y, c = self.problem, self.y, alpha * self.y
+        problem, y, c = self.problem, self.y, primal.alpha * self.y
         with np.errstate(over="ignore", invalid="ignore"):
             b = problem.rho * problem.rho * float(c.sum())
-            length = problem.norm2(max(float(c @ scores), 0.0), b) ** 0.5
-            t, b, attained = best_primal(problem, y, self.weights, scores, b, length)
-            self.update_primal(Primal(t * c, b), attained)
+            length = problem.norm2(max(float(c @ primal.scores), 0.0), b) ** 0.5
+            t, b, attained = best_primal(problem, y, self.weights, primal.scores, b, length)
+            self.keep(Primal(t * c, b), attained, *self._dual_bound(*(dual or primal)))
 
-    def evaluate_dual(self, alpha: np.ndarray, scores: np.ndarray) -> None:
-        """Compute the dual bound of the best multiple of dual variables within their caps.
+    def _dual_bound(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the multiple of dual variables within their caps with the best bound, and this bound.
 
-        The parameters are as in `evaluate`. For a free intercept the dual variables of the class with the larger sum
-        are scaled down to the sum of the other class, unless the sums are equal up to `ROUNDING`. With
-        v = sum alpha_i y_i phi(x_i), the cut r_i (the reduction of alpha_i) and q = sum r_i y_i phi(x_i),
-        |v - q|^2 = |v|^2 - 2 q.v + |q|^2, where |q| <= u = sum r_i |phi(x_i)| by the triangle inequality: this is a
-        bound without scores of the balanced dual variables.
+        For a free intercept the dual variables of the class with the larger sum are scaled down to the sum of the other
+        class, unless the sums are equal up to `ROUNDING`. With v = sum alpha_i y_i phi(x_i), the cut r_i (the reduction
+        of alpha_i) and q = sum r_i y_i phi(x_i), |v - q|^2 = |v|^2 - 2 q.v + |q|^2, where |q| <= u = sum r_i |phi(x_i)|
+        by the triangle inequality: this is a bound without scores of the balanced dual variables.
         """
-        problem, y = self.problem, self.y
-        with np.errstate(over="ignore", invalid="ignore"):
-            c = alpha * y
-            square = max(float(c @ scores), 0.0)
-            if problem.free and abs(float(c.sum())) > ROUNDING * float(alpha.sum()):
-                balanced = problem.balanced(y, alpha)
-                balanced = np.zeros_like(alpha) if balanced is None else balanced
-                cut, alpha = alpha - balanced, balanced
-                u = float(np.abs(cut) @ self.lengths)
-                square = max(square - 2.0 * float((cut * y) @ scores) + u * u, 0.0)
-            length = float(np.hypot(square**0.5, problem.rho * float(alpha @ y)))
-            bound = np.inf if problem.hard else 0.0  # of alpha = 0
-            if float(alpha.sum()) > 0.0:
-                alpha, bound, _ = best_dual(problem, alpha, length, self.weights)
-            self.update_dual(alpha, bound)
+        problem, c = self.problem, alpha * self.y
+        square = max(float(c @ scores), 0.0)
+        if problem.free and abs(float(c.sum())) > ROUNDING * float(alpha.sum()):
+            balanced = problem.balanced(self.y, alpha)
+            balanced = np.zeros_like(alpha) if balanced is None else balanced
+            cut, alpha = alpha - balanced, balanced
+            u = float(np.abs(cut) @ self.lengths)
+            square = max(square - 2.0 * float((cut * self.y) @ scores) + u * u, 0.0)
+        if not float(alpha.sum()) > 0.0:
+            return alpha, np.inf if problem.hard else 0.0
+        length = float(np.hypot(square**0.5, problem.rho * float(alpha @ self.y)))
+        t, bound = problem.best_dual(alpha, length, self.weights)
+        return problem.capped(t * alpha, self.weights), bound
 
 
 def best_primal(
@@ -243,36 +225,6 @@ def canonical_multiple(smallest: float, length: float) -> float:
     return min(1.0 / smallest, LONGEST / max(length, 1.0))
 
 
-def best_dual(
-    problem: Problem, alpha: np.ndarray, length: float, weights: np.ndarray
-) -> tuple[np.ndarray, float, float]:
-    """Return the multiple of feasible dual variables with the best bound, this bound, and the length of its v.
-
-    Parameters
-    ----------
-    problem : Problem
-    alpha : ndarray of shape (n,)
-        Feasible dual variables, not all zero.
-    length : float
-        |v|_p, with v = sum alpha_i y_i x_i and the constant coordinate.
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    alpha : ndarray of shape (n,)
-        For a hard margin their sum is 1.
-    bound : float
-        Upper bound of every margin (hard), dual objective (soft).
-    length : float
-        |v|_p of the multiple, which is the length of the corresponding w.
-    """
-    if problem.hard:
-        total = float(alpha.sum())
-        return alpha / total, length / total, length / total
-    t, bound = problem.best_dual(alpha, length, weights)
-    return np.minimum(t * alpha, problem.caps(weights)), bound, t * length  # within the caps but for rounding
-
-
 def primal_point(
     task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
@@ -289,7 +241,7 @@ def primal_point(
 
 
 def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tuple[np.ndarray, float, float]:
-    """Make dual variables feasible, and return their multiple with the best bound (`best_dual`).
+    """Make dual variables feasible; return their multiple with the best bound, this bound, and the length of its v.
 
     They are clipped at their caps, and balanced for a free intercept.
 
@@ -303,8 +255,14 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
 
     Returns
     -------
-    alpha, bound, length
-        As of `best_dual`; if no feasible multiple is positive, `alpha` as given, inf (hard) or -inf (soft), and 0.
+    alpha : ndarray of shape (n,)
+        For a hard margin their sum is 1.
+    bound : float
+        Upper bound of every margin (hard), dual objective (soft).
+    length : float
+        |v|_p of the multiple, which is the length of the corresponding w.
+
+    If no feasible multiple is positive: `alpha` as given, inf (hard) or -inf (soft), and 0.
     """
     problem, y = task.problem, task.y
     divisor = 1.0
@@ -322,4 +280,6 @@ def dual_point(task: Task, alpha: np.ndarray, v: np.ndarray | None = None) -> tu
         v = Plain.combine(task.rows.X, feasible * y)
         if problem.rho:
             v = np.append(v, problem.rho * float(feasible @ y))
-    return best_dual(problem, feasible, norm(v, problem.p), task.weights)
+    length = norm(v, problem.p)
+    t, bound = problem.best_dual(feasible, length, task.weights)
+    return problem.capped(t * feasible, task.weights), bound, t * length  # within the caps but for rounding

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
 class Deadline:
     """The time limit of a fit, and a flag that Ctrl-C or a callback sets to end the fit early.
 
@@ -33,23 +34,17 @@ class Deadline:
     Parameters
     ----------
     max_time : float, default=None
-        Seconds from now; None for no time limit.
-    stopped : threading.Event, default=None
-        The flag of the whole fit; None for a new one.
-
-    Attributes
-    ----------
-    began, end : float
-        Readings of `time.perf_counter`; `end` is inf without a time limit.
+        Seconds from `began`; None for no time limit.
+    began : float
+        A reading of `time.perf_counter`; by default that of now.
     stopped : threading.Event
         Set by Ctrl-C or by a callback; all parts of a fit use the same event, so that it ends all of them.
     """
 
-    def __init__(self, max_time: float | None = None, stopped: threading.Event | None = None) -> None:
-        self.began = time.perf_counter()
-        self.end = math.inf if max_time is None else self.began + max_time
-        self.stopped = stopped or threading.Event()
-        self._received = 0  # signals of Ctrl-C
+    max_time: float | None = None
+    began: float = field(default_factory=time.perf_counter)
+    stopped: threading.Event = field(default_factory=threading.Event)
+    _received: int = field(default=0, init=False)  # signals of Ctrl-C
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
@@ -79,23 +74,28 @@ class Deadline:
 
     def split(self, shares: float) -> Deadline:
         """Return the deadline of a part of the work: the remaining time is divided by `shares`."""
-        part = Deadline(self.remaining() / shares, self.stopped)
-        part.began = self.began
-        return part
+        if self.max_time is None or shares == 1:
+            return self
+        passed = time.perf_counter() - self.began
+        return replace(self, max_time=passed + max(self.max_time - passed, 0.0) / shares)
 
     def remaining(self) -> float:
         """Return the seconds until the end; inf without a time limit."""
-        return max(self.end - time.perf_counter(), 0.0)
+        if self.max_time is None:
+            return math.inf
+        return max(self.began + self.max_time - time.perf_counter(), 0.0)
 
     def interrupted(self) -> bool:
         """Return whether the time is up or the flag is set."""
-        return self.stopped.is_set() or time.perf_counter() >= self.end
+        if self.stopped.is_set() or self.max_time is None:
+            return self.stopped.is_set()
+        return time.perf_counter() - self.began >= self.max_time
 
     def status(self) -> Status | None:
         """Return INTERRUPTED if the flag is set, MAX_TIME if the time is up, else None."""
         if self.stopped.is_set():
             return Status.INTERRUPTED
-        return Status.MAX_TIME if time.perf_counter() >= self.end else None
+        return Status.MAX_TIME if self.interrupted() else None
 
 
 class SecondInterruptError(KeyboardInterrupt):
@@ -218,8 +218,7 @@ def solve_tasks(
 
     def begin(k: int) -> T:
         announce("binary problem", k + 1, count, level=2)
-        shares = math.ceil((count - k) / workers)
-        return solve_task(k, deadline if shares == 1 else deadline.split(shares))
+        return solve_task(k, deadline.split(math.ceil((count - k) / workers)))
 
     if workers == 1:
         return [begin(k) for k in range(count)]

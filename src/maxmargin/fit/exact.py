@@ -15,6 +15,7 @@ import numpy as np
 from ..certificates.row_pass import NEGLIGIBLE_ERROR
 from ..numerics.sums import Plain, norm
 from ..problem.problem import Problem, best_intercept
+from ..solvers.decomposition import DualPoint
 from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Point, Reached
 from ..solvers.polish import polished
@@ -94,7 +95,7 @@ def solve_factored(fit: KernelFit) -> Iterator[None]:
         for point in semismooth_points(
             task.problem, rows, task.y, task.weights, stop, 0.5 * fit.stopping.tol
         ):
-            fit.best.evaluate(point.alpha, Z @ (Z.T @ (point.alpha * task.y)))
+            fit.best.evaluate(DualPoint(point.alpha, Z @ (Z.T @ (point.alpha * task.y))))
             yield
 
 

@@ -341,7 +341,7 @@ def working_sets(run: Progress, task: Task, interrupted: Callable[[], bool]) -> 
     """
     best, idle, nearest, before = run.best, 0, np.inf, 0.0
     for point in decomposed_points(task.problem, task.rows, task.y, task.weights, interrupted):
-        best.evaluate(point.alpha, point.scores)
+        best.evaluate(point)
         apart = best.upper - (max(best.lower, 0.0) if task.problem.hard else best.lower)
         # bounds cross by rounding, which further working sets do not reduce
         idle = idle + 1 if apart > DECREASE * nearest or apart <= 0.0 else 0

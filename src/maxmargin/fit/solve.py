@@ -26,7 +26,7 @@ from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certif
 from ..certificates.row_pass import Bounds, certify
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
 from ..numerics.progress import StopCheck
-from ..numerics.sums import EPS, Plain, norm
+from ..numerics.sums import Plain, norm
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
@@ -69,8 +69,6 @@ class Fit(ABC):
     rounds : int
         Number of rounds so far.
     history : list of Report
-    margin_rounding : float
-        An upper bound of a hard margin up to this value is rounding: there is no separator.
     """
 
     problem: Problem
@@ -82,7 +80,6 @@ class Fit(ABC):
     max_visits: float = field(init=False)
     rounds: int = field(default=0, init=False)
     history: list[Report] = field(default_factory=list, init=False)
-    margin_rounding: float = field(default=0.0, init=False)
 
     def solve(self, plan: Iterable[Stage]) -> Status:
         """Run the solvers of the plan in their order; return the status with which the last of them ended.
@@ -91,9 +88,13 @@ class Fit(ABC):
         separator. A stage with the algorithm of the one before continues its rounds; another one gets a new state.
         """
         self.run, status, algorithm, rounds = Progress(self.best), None, None, iter(())
+        deadline = self.stopping.deadline
         for stage in plan:
-            status, self.max_visits = self.stopping.deadline.status(), stage.max_row_visits
-            if status is None and stage.points is None:
+            self.max_visits = stage.max_row_visits
+            if deadline.interrupted():
+                break
+            status = None
+            if stage.points is None:
                 if stage.algorithm is not algorithm:
                     algorithm = stage.algorithm
                     self.run, rounds = self.begin(algorithm)
@@ -103,14 +104,18 @@ class Fit(ABC):
             if self.best.gap <= ROUNDING:
                 status = Status.CONVERGED
                 break
-            if (self.history and self.best.gap <= stage.enough) or status in (*STOPPED, Status.UNDECIDED):
+            if (self.history and self.best.gap <= stage.enough) or status is Status.UNDECIDED:
                 break
-        return Status.CERTIFIED if self.best.gap <= self.stopping.tol else status or Status.STALLED
+        if self.best.gap <= self.stopping.tol:
+            return Status.CERTIFIED
+        if status in (None, Status.MAX_ITER):
+            status = deadline.status() or status
+        return status or Status.STALLED
 
     def solve_stage(self, stage: Stage, rounds: Iterator[None]) -> Status | None:
-        """Run a solver until it has no further point, its budget is spent, or a status ends it; return the status.
+        """Run a solver until it has no further point, its budget or the time is spent, or a status ends it.
 
-        None if the next one may reach a smaller gap.
+        Return this status; None if the next one may reach a smaller gap.
         """
         self.stage, deadline, certified = stage, self.stopping.deadline, stage.points is not None
         name = "exact" if stage.algorithm is None else stage.algorithm.name
@@ -119,28 +124,28 @@ class Fit(ABC):
             status = Status.CERTIFIED if self.best.gap <= stage.enough else None
             status = status if certified else self.status(stage)
             self.report(name, stage.reason)
-            if status in (None, Status.MAX_ITER):  # the callback may have ended the fit
-                status = deadline.status() or status
+            if (
+                status in (None, Status.MAX_ITER) and deadline.interrupted()
+            ):  # by the callback, or its time is up
+                return status
             status = status or (None if certified else self.without_separator(stage))
             spent = self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
             if status is not None or spent:
                 return status
-        stopped = deadline.status()
-        if stopped is not None or stage.algorithm is None:
-            return stopped
+        if stage.algorithm is None or deadline.interrupted():
+            return None
         batch = stage.algorithm.schedule == "points" and self.best.gap <= CONVERGED_GAP
         return Status.CONVERGED if self.run.converged or batch else None
 
     def ends(self) -> Status | None:
-        """Return the status with which the fit ends whatever is proved; None if it goes on."""
-        if self.problem.hard and self.run.best.upper <= self.margin_rounding:
+        """Return the status with which the fit ends whatever is proved; None if it goes on until its deadline."""
+        if self.problem.hard and self.run.best.upper <= self.run.best.rounding:
             return Status.UNDECIDED  # until the verdict on separability
         if not self.run.finite:
             return Status.NOT_FINITE
         if self.run.converged:
             return Status.CONVERGED
-        stopped = self.stopping.deadline.status()
-        return stopped or (Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None)
+        return Status.MAX_ITER if self.rounds >= self.stopping.max_iter else None
 
     def report(self, name: str, reason: str, ended: bool = True) -> None:
         """Pass the report of a round to the callback; of one that has ended, append it to the history."""
@@ -243,7 +248,8 @@ class LinearFit(Fit):
             alpha = on_all_rows(alpha, self.places, self.sample.y.size)
         problem, tol = self.problem, self.stopping.tol
         found = certify(problem, self.sample, w, b, alpha, tol)
-        self.best.keep(Primal(w, b), alpha, found.lower, found.upper)
+        attained, proved = (found.lower, found.upper) if problem.hard else (found.upper, found.lower)
+        self.best.keep(Primal(w, b), attained, alpha, proved)
         if self.best.alpha is alpha or self.certificate is None:
             self.certificate = found
         if near and found.gap > tol and problem.loss == "hinge" and not problem.hard:
@@ -257,7 +263,8 @@ class LinearFit(Fit):
             estimate = run.best.gap
             near = estimate <= RUNNING_GAP_SHARE * tol < self.estimate
             falls = not 0.5 * self.estimate <= estimate < np.inf or run.algorithm.schedule == "points"
-            if ends or near or (falls and (self.problem.hard or self.estimate <= tol)):
+            ended = ends or self.stopping.deadline.interrupted()
+            if ended or near or (falls and (self.problem.hard or self.estimate <= tol)):
                 self.estimate = estimate
                 self.keep(run.point(), near)
             # the solver is far below tol, and the certificate above it: rounding has the rest
@@ -408,29 +415,24 @@ def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
         # the margin of the verdict is that of an exact multiple, and of the length |w| without an intercept's weight
         exact = np.array_equal(np.frexp(point[0])[0], np.frexp(w)[0]) and problem.intercept != "augmented"
         lower = max(found.lower, verdict.lo) if exact else found.lower
-        fit.best.update_dual(alpha, found.upper)
+        attained = lower if lower * (1.0 - ROUNDING) > fit.best.lower else -np.inf
+        fit.best.keep(Primal(*point), attained, alpha, found.upper)
         if fit.best.alpha is alpha:
             fit.certificate = found
-        if lower * (1.0 - ROUNDING) > fit.best.lower:
-            fit.best.update_primal(Primal(*point), lower)
 
 
+@dataclass(eq=False)
 class KernelFit(Fit):
     """A problem on rows of a kernel. Its best points are certified at the end.
 
     Parameters
     ----------
+    problem, label, stopping, best
+        As of `Fit`.
     task : Task
-    stopping : Stopping
     """
 
-    def __init__(self, task: Task, stopping: Stopping) -> None:
-        diagonal = task.rows.diagonal
-        # of one product, and a factor for sums of products: an upper bound of margins below it counts as 0
-        rounding = 100.0 * EPS * float(diagonal.max(initial=0.0)) ** 0.5
-        best = GramBest(task.problem, task.y, task.weights, diagonal)
-        super().__init__(task.problem, task.label, stopping, best)
-        self.task, self.margin_rounding = task, rounding
+    task: Task
 
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         if isinstance(algorithm, Decomposition):
@@ -489,8 +491,9 @@ def solve_kernel(
     ended: list[tuple[KernelFit, Status]] = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for k, task in enumerate(tasks):
-            deadline = stopping.deadline.split(len(tasks) - k)
-            fit = KernelFit(task, replace(stopping, deadline=deadline))
+            part = replace(stopping, deadline=stopping.deadline.split(len(tasks) - k))
+            best = GramBest(task.problem, task.y, task.weights, rows.diagonal)
+            fit = KernelFit(task.problem, task.label, part, best, task)
             ended.append((fit, fit.solve(kernel_stages(task, stopping.tol))))
         sample = copy(sample)
         sample.product = rows.product

@@ -478,8 +478,7 @@ class Run(State):
             w, b, z, length = w * ratio, b * ratio, z * ratio, size
         self.iterate = Iterate(own, Primal(w, b), z, length)
         w, b, attained = primal_point(self.task, w, b, z)
-        self.best.update_primal(Primal(w, b), attained)
-        self.best.update_dual(alpha, proved)
+        self.best.keep(Primal(w, b), attained, alpha, proved)
 
     def _bounds(self) -> None:
         """Evaluate the engine's w and dual variables; w.x_i is computed from the scores of the rows."""
@@ -542,8 +541,8 @@ class GramRun(State):
     def evaluate(self, primal: DualPoint, dual: DualPoint) -> None:
         """Compute the bounds of a primal and a dual point of the rows used, and keep each if it is better."""
         b = self.rho**2 * float(primal.alpha @ self.y)
-        self._keep_primal(primal.alpha, b, self._on_all_rows(primal.scores), (None, b, primal.alpha))
-        self.best.evaluate_dual(self._on_all_rows(dual.alpha), self._on_all_rows(dual.scores))
+        primal, dual = (DualPoint(*map(self._on_all_rows, point)) for point in (primal, dual))
+        self._keep(primal, b, dual, (None, b, primal.alpha[self._used]))
 
     def normalised_patterns(self) -> NormalisedProducts:
         """Return the patterns divided by their lengths, with the constant coordinate."""
@@ -565,20 +564,22 @@ class GramRun(State):
             length2 = self.length2() + float(self.problem.delta2(self.weights) @ (h.alpha * h.alpha))
             self.unit = length2 / float(h.alpha.sum())
         alpha, scores = h.alpha / self.unit, h.space.vector.w[:-1] / self.unit
-        b = float(h.number[BIAS]) + self.rho * float(h.space.vector.w[-1])
-        self._keep_primal(alpha, b / self.unit, scores, (None, b, np.array(h.scale.to_dual(h.alpha))))
-        alpha, scores = self._feasible(alpha, scores)
-        self.best.evaluate_dual(self._on_all_rows(alpha), scores)
+        b, own = (
+            float(h.number[BIAS]) + self.rho * float(h.space.vector.w[-1]),
+            np.array(h.scale.to_dual(h.alpha)),
+        )
+        primal = DualPoint(self._on_all_rows(alpha), scores)
+        self._keep(primal, b / self.unit, self._feasible(alpha, scores), (None, b, own))
 
-    def _keep_primal(self, alpha: np.ndarray, b: float, scores: np.ndarray, own: Any) -> None:
-        """Keep w = sum alpha_i y_i phi(x_i) at its best intercept if it is better; scores are of all rows."""
-        c, z = alpha * self.y, scores[self._used]
+    def _keep(self, primal: DualPoint, b: float, dual: DualPoint, own: Any) -> None:
+        """Evaluate w = sum alpha_i y_i phi(x_i) with its intercept, and dual variables; all are of all rows."""
+        c, z = (primal.alpha * self.task.y)[self._used], primal.scores[self._used]
         length = self.problem.norm2(max(float(c @ z), 0.0), b) ** 0.5
         self.iterate = Iterate(own, Primal(c, b), z, length)
-        self.best.evaluate_primal(self._on_all_rows(alpha), scores)
+        self.best.evaluate(primal, dual)
 
-    def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return dual variables within their caps, balanced for a free intercept, and their scores of all rows.
+    def _feasible(self, alpha: np.ndarray, scores: np.ndarray) -> DualPoint:
+        """Return dual variables of all rows, within their caps and balanced for a free intercept, and their scores.
 
         `alpha`, of the rows used, and `scores`, of all rows, are in the units of the task.
         """
@@ -586,8 +587,8 @@ class GramRun(State):
         if self.problem.free:
             feasible = self.problem.balanced(self.y, feasible)
         if feasible is None:
-            return np.zeros_like(alpha), np.zeros_like(scores)
-        return feasible, scores - self._product((alpha - feasible) * self.y)
+            return DualPoint(np.zeros_like(scores), np.zeros_like(scores))
+        return DualPoint(self._on_all_rows(feasible), scores - self._product((alpha - feasible) * self.y))
 
     def length2(self) -> float:
         """Return |w|^2 = sum alpha_i y_i f_i plus the square of the constant coordinate."""

@@ -193,12 +193,15 @@ class Problem:
         return best if math.isfinite(best) else 1.0
 
     def best_dual(self, alpha: np.ndarray, length: float, weights: np.ndarray) -> tuple[float, float]:
-        """Return the t, within the caps, with the largest dual objective of t alpha, and this objective.
+        """Return the t, within the caps, with the best bound of t alpha, and this bound.
 
-        alpha is not 0, and `length` is |v|_p, v = sum alpha_i y_i x_i. At ``power=1`` the objective is that of
-        t alpha / max(1, |t v|), or a little less: the gains are concave, and 0 at 0.
+        alpha is not 0, and `length` is |v|_p, v = sum alpha_i y_i x_i. The bound is the dual objective, at ``power=1``
+        that of t alpha / max(1, |t v|), or a little less: the gains are concave, and 0 at 0. For a hard margin it is
+        the upper bound |v| / sum alpha of every margin.
         """
         total, cost, room = float(alpha.sum()), 0.0, np.inf
+        if self.hard:
+            return 1.0 / total, length / total
         if self.loss == "squared_hinge":
             cost = float(np.sum(self.gains_lost(alpha, weights)))
         else:
@@ -225,6 +228,19 @@ class Problem:
         else:
             gap = max(upper - lower, 0.0) / lower if lower > 0.0 else np.inf
         return np.inf if math.isnan(gap) else gap
+
+
+class Bracket:
+    """A lower and an upper bound of the best value of a problem."""
+
+    problem: Problem
+    lower: float
+    upper: float
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of the bounds; inf until both are known (`Problem.gap`)."""
+        return self.problem.gap(self.lower, self.upper)
 
 
 def dual_exponent(p: float) -> float:

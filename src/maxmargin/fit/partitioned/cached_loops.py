@@ -222,10 +222,11 @@ class LoopsRun:
         best = self.fit.best
         before = best.lower, best.upper
         assert sums.dual is not None
-        best.update_primal(Primal(*self.coordinates.point(z)), self.coordinates.bound(sums, z).bound)
+        primal, objective = Primal(*self.coordinates.point(z)), self.coordinates.bound(sums, z).bound
         found, factors = bound_of_dual(self.problem, sums.dual, scaled=True)
-        if found.bound > best.lower:
-            best.update_dual(partial(_proof, self.frozen, factors), found.bound)
+        proof = partial(_proof, self.frozen, factors)
+        best.keep(primal, objective, proof, found.bound)
+        if best.alpha is proof:
             self.frozen, self.proved = self.proved, self.frozen
         self.idle = self.idle + 1 if before == (best.lower, best.upper) else 0
 

@@ -325,9 +325,10 @@ class NewtonRun:
         best = self.fit.best
         side = self.coordinates.bound(sums, query.z)
         objective = side.bound - side.rounding
-        best.update_primal(Primal(*self.coordinates.point(query.z)), side.bound)
+        proof, lower = best.alpha, -np.inf
         if query.last is not None:
-            best.update_dual(*prove(self.coordinates, sums, query.last, query.z))
+            proof, lower = prove(self.coordinates, sums, query.last, query.z)
+        best.keep(Primal(*self.coordinates.point(query.z)), side.bound, proof, lower)
         self.idle += 1
         if best.gap < 0.5 * self.idle_gap:
             self.idle, self.idle_gap = 0, best.gap
