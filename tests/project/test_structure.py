@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_640,  # 16,000
+    "code lines of the package": 17_598,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 16,  # 16
@@ -39,7 +39,7 @@ LIMITS = {
     "lines of the checker": 150,
 }
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
-ENTERED = {"linear fit": (105, 20), "kernel fit": (142, 23), "separate": (61, 14)}
+ENTERED = {"linear fit": (101, 20), "kernel fit": (134, 23), "separate": (60, 14)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
 # folders of tests that may import the folder of the package of their name
 OPEN_FOLDERS = ("engine", "numerics")

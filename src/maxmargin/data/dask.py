@@ -37,8 +37,6 @@ from .partitions import (
 POLL = 0.2
 # How often a task is tried again that has failed, since reading from a network may fail once.
 RETRIES = 2
-# Results that one task merges. More make the tree flatter, and bring more results to one worker at the same time.
-MERGED = 8
 
 
 def check_columns(X: Any) -> None:
@@ -245,7 +243,7 @@ class DaskPartitions(Partitions):
         """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
         level = [delayed(_apply, pure=False)(function, part) for part in self._parts]
         while len(level) > 1:
-            groups = [level[k : k + MERGED] for k in range(0, len(level), MERGED)]
+            groups = [level[k : k + 8] for k in range(0, len(level), 8)]
             level = [delayed(merged, pure=False)(group) for group in groups]
         return level[0]
 

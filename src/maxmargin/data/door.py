@@ -23,9 +23,6 @@ from ..problem.problem import Problem
 # Largest size of an entry, and its inverse the least length of the longest row: all of float32 is within. C s_i is
 # within the squares. Products of C s_i and two entries, and sums of 1e12 of them, are then normal float64 numbers.
 LARGEST, LARGEST_COST = 1e50, 1e100
-# A column is shifted where its level is this many times its spread: two digits of its products are lost without.
-LEVEL = 100.0
-SAMPLED_ROWS = 64  # the rows on which columns that vary are recognised without a pass over all
 
 
 def check_rows(longest: float, X: Any = None, names: Sequence[str] | None = None) -> None:
@@ -75,11 +72,12 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
 def shifted(problem: Problem, X: Any) -> tuple[Any, np.ndarray | None]:
     """Return X without the levels of its columns, in its type, and the shift of every column, of shape (d,).
 
-    The shift is 0, or the entry of the column in the first row. Where all are 0, X itself and None are returned.
+    The shift is the entry of the column in the first row where the level is more than 100 times the spread, so that two
+    digits of products would be lost, else 0. Where all are 0, X itself and None are returned.
     """
     if not problem.free or problem.hard:
         return X, None
-    some = X[:: max(1, X.shape[0] // SAMPLED_ROWS)]
+    some = X[:: max(1, X.shape[0] // 64)]  # columns that vary on these rows need no pass over all
     places = np.arange(X.shape[1])
     if sp.issparse(X):  # columns with an entry in every row
         places, counts = np.unique(some.indices, return_counts=True)
@@ -90,7 +88,7 @@ def shifted(problem: Problem, X: Any) -> tuple[Any, np.ndarray | None]:
             return X, None
         top, bottom = column_extremes(rows if rows is some else X[:, places])
         level = np.where(top > 0.0, bottom, -top)  # the least size, where all entries have one sign
-        near = (LEVEL * (top - bottom) < level) & ((top > bottom) | (rows is some))
+        near = (100.0 * (top - bottom) < level) & ((top > bottom) | (rows is some))
         places = places[near]
     if not places.size:
         return X, None

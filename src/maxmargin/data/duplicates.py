@@ -12,9 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-# Entries of dense rows that are hashed at a time: 256 kB for each temporary array stay in the cache.
-BLOCK = 2**15
-
 
 @dataclass(frozen=True)
 class Merged:
@@ -93,7 +90,7 @@ def _hashes(X: Any) -> np.ndarray:
         np.cumsum(_mixed(X.data) * (_mixed(X.indices + 1.0) | np.uint64(1)), out=sums[1:])
         return sums[X.indptr[1:]] - sums[X.indptr[:-1]]
     out, multipliers = np.empty(n, np.uint64), _mixed(np.arange(1.0, d + 1.0)) | np.uint64(1)
-    step = max(1, BLOCK // max(d, 1))
+    step = max(1, 2**15 // max(d, 1))  # temporary arrays of 256 kB stay in the cache
     for first in range(0, n, step):
         rows = slice(first, first + step)
         np.einsum("ij,j->i", _mixed(X[rows]), multipliers, out=out[rows])

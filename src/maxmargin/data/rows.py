@@ -28,13 +28,6 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-LARGE_DATA = 32e6  # bytes from which data count as larger than the last cache of a processor
-# Largest share of the rows of large data that is packed: two such copies take no more memory than the data. A larger
-# share would take more memory, a smaller one leaves more rows where they are far apart.
-LARGE_SET = 0.5
-# Neighbouring rows of large data that stay together in a random order: memory is read in sequence. More rows make the
-# order less random.
-SIDE_BY_SIDE = 32
 _SMALL_INDEX = 2**32 - 1  # largest index of 32 bits
 
 
@@ -137,8 +130,8 @@ class Patterns(_RowSet):
         self.n, self.d = X.shape
         self.sparse = sp.issparse(X)
         self.entries = int(X.nnz) if self.sparse else self.n * self.d
-        self.large = self.entries * X.dtype.itemsize >= LARGE_DATA
-        self.side_by_side = SIDE_BY_SIDE if self.large else 1
+        self.large = self.entries * X.dtype.itemsize >= 32e6
+        self.side_by_side = 32 if self.large else 1  # memory is read in sequence
         self.square = square = row_squares(X) if square is None else square
         self.longest2 = float(square.max(initial=0.0))
         self._squares: dict[float, np.ndarray] = {2.0: square}
@@ -182,7 +175,7 @@ class Patterns(_RowSet):
 
     def packed_memory(self) -> PackedRows:
         """Return memory for packed rows."""
-        return PackedRows(int(LARGE_SET * self.n) if self.large else None)
+        return PackedRows(self.n // 2 if self.large else None)  # two copies take no more memory than the data
 
     def _storage(self, problem: Problem, rho: float, motion: Motion) -> Any:
         vector = _vector(self.d + (1 if rho else 0), problem, motion)

@@ -43,9 +43,6 @@ POLL = 0.2
 # How often jobs are cancelled, with POLL seconds between: jobs may begin late. A driver that does not answer, and tasks
 # that do not end, must not keep the caller; ten seconds are ten times what cancelled jobs take.
 CANCELLED = 50
-# Results that the driver merges by itself. Of more partitions the executors merge groups first, in a shuffle, which
-# takes some tenths of a second; the driver then holds about the root of the number of partitions. A round value.
-MERGED = 16
 # The merged results of a function for one or more partitions, of which the first has this number.
 RESULT = "part long, result binary"
 # Makes X, codes and weights of a block of rows.
@@ -275,7 +272,8 @@ class SparkPartitions(Partitions):
 
     def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         results = self._blocks.mapInArrow(partial(_apply, function, self._decode, self._firsts), RESULT)
-        if len(self._firsts) > MERGED:
+        # executors merge groups first, in a shuffle of some tenths of a second: the driver then holds about the root
+        if len(self._firsts) > 16:
             group = floor(results["part"] / isqrt(len(self._firsts)))
             results = results.groupBy(group).applyInPandas(_merge, RESULT)
         rows = run(results, interrupted)

@@ -18,7 +18,6 @@ from .prediction import CertifiedClassifier, LinearDecision
 if TYPE_CHECKING:
     from ..algorithms import Algorithm
 
-LARGE_P = 100.0  # for p="log" until the number of features is known: no algorithm treats it as a special norm
 CHECKS: validation.Checks = validation.COMMON | {
     # `Problem` checks the range of p
     "p": (lambda p: p == "log" or validation.is_real(p), 'a number from 1 to inf, or "log"; got p={!r}'),
@@ -227,7 +226,8 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
         validation.check_parameters(self, CHECKS)
-        p = LARGE_P if self.p == "log" else float(self.p)
+        # until the number of features is known, a large p, which is no special norm of any algorithm
+        p = 100.0 if self.p == "log" else float(self.p)
         intercept = self.intercept if self.fit_intercept else "none"
         scaling, power = float(self.intercept_scaling), int(self.norm_power)
         return Problem(self.loss, float(self.C), p, intercept, intercept_scaling=scaling, power=power)

@@ -26,9 +26,6 @@ from ..problem.multiclass import Parts, parts_of, python_label
 from ..problem.problem import Status, dual_exponent, worst
 from .validation import validate_rows
 
-# Number of rows that one thread scores at once, so that their kernel values with a block of support vectors stay in the
-# cache of a core. More rows exceed the cache, fewer cost more calls. A round value; not tuned.
-BLOCK = 256
 _MOST = float(np.finfo(float).max)
 
 
@@ -327,7 +324,8 @@ class KernelDecision(Scored):
         from ..data.rows import engine_rows  # only here: it loads the engine
 
         X = engine_rows(validate_rows(self, X, accept_sparse=sparse, reset=False))
-        blocks = [X[first : first + BLOCK] for first in range(0, X.shape[0], BLOCK)]
+        # of 256 rows: their kernel values with a block of support vectors stay in the cache of a core
+        blocks = [X[first : first + 256] for first in range(0, X.shape[0], 256)]
         threads = min(jobs(self.n_jobs), len(blocks))
         numbers = range(1, len(blocks) + 1)
         with one_thread():  # each thread of Python computes a block of rows by itself

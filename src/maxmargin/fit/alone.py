@@ -30,9 +30,6 @@ from .report import Task
 from .schedules import CONVERGED_GAP, SCHEDULES
 from .state import GramRun, Run
 
-MEGABYTES = 1000.0  # of the kernel rows that a run keeps
-DEFAULT_TOL = 1e-3  # from which parameters follow that are None, where no `tol` is given
-
 
 class Epoch(NamedTuple):
     """A row of the table of a run.
@@ -191,12 +188,12 @@ def run(
     used, signs = np.flatnonzero(weights > 0.0), np.where(y == classes[1], 1.0, -1.0)
     rng = np.random.default_rng(int(draw_seeds(random_state, 1)[0]))
     own = algorithm.for_rows(n, lambda numbers: numbers[used])
-    settings = own, tol or DEFAULT_TOL, rng, deadline.interrupted
+    settings = own, tol or 1e-3, rng, deadline.interrupted  # parameters that are None follow from the tol
     if kernel is None:
         state: Any = Run(Task(problem, Patterns(X[used]), signs[used], weights[used]), *settings)
     else:
         kernel = kernel if isinstance(kernel, Kernel) else kernel_named(kernel, X, "scale", 3, 0.0)
-        rows = KernelRows(kernel, kernel.part(X, used), MEGABYTES)
+        rows = KernelRows(kernel, kernel.part(X, used), 1000.0)  # of megabytes
         state = GramRun(Task(problem, rows, signs[used], weights[used]), *settings)
     state.every_epoch, began, reached = record == "epoch", time.process_time(), None
     table, status, gap = list[Epoch](), None, np.inf

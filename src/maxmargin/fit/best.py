@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 ROUNDING = 1e-12
 # A gap has improved if it is below DECREASE times the old one: a smaller change is rounding in float64.
 DECREASE = 0.999
-# Largest |w| of a separator in canonical scale, and largest multiple of w, near the end of float64: only with margins
-# below 1e-300 |w| is less than canonical, as it would overflow.
-LONGEST = 1e300
 
 
 class Primal(NamedTuple):
@@ -218,11 +215,11 @@ def best_primal(
 def canonical_multiple(smallest: float, length: float) -> float:
     """Return the multiple of w whose smallest margin is one, the canonical scale of a hard margin.
 
-    It is 1 where w does not separate the classes, and less than canonical where it, or |w|, would exceed LONGEST.
+    It is 1 where w does not separate the classes, and less than canonical where it, or |w|, would overflow.
     """
     if not smallest > 0.0 < length:
         return 1.0
-    return min(1.0 / smallest, LONGEST / max(length, 1.0))
+    return min(1.0 / smallest, 1e300 / max(length, 1.0))
 
 
 def primal_point(

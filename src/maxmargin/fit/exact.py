@@ -28,32 +28,23 @@ if TYPE_CHECKING:
     from .report import Task
     from .solve import KernelFit, LinearFit
 
-# A problem is small if it is within one of these two pairs of limits: rows, and floating-point operations of one
-# factorisation, rows x (smaller side)^2. Up to MAX_ROWS_TO_OPTIMUM rows the exact stage runs to the optimum, with more
-# rows it ends at `tol`. Larger limits let the exact stage take longer than the algorithm that it replaces. The first
-# pair is measured: within it the active-set method certifies any gap in about 0.1 s. The
-# second pair was chosen on the data sets of benchmarks.before_after: more rows need more steps, each of which is
-# cheap there.
-MAX_ROWS_TO_OPTIMUM, MAX_FLOPS_TO_OPTIMUM = 2000, 2e8
-MAX_ROWS_TO_TOL, MAX_FLOPS_TO_TOL = 50_000, 2e7
-# The other constants were chosen on the data sets of benchmarks.before_after.
+# The constants were chosen on the data sets of benchmarks.before_after.
+
+# Rows up to which the exact stage runs to the optimum, and up to which it ends at `tol`. With larger ones it takes
+# longer than the algorithm that it replaces.
+MAX_ROWS_TO_OPTIMUM, MAX_ROWS_TO_TOL = 2000, 50_000
 
 # A gap by running bounds is accepted as `tol` if it is at most RUNNING_GAP_SHARE * `tol`: certificates are rounded
 # outwards, and the certified gap is then still at most `tol`. A smaller share costs further rounds; with a larger one
 # some fits end above `tol`.
 RUNNING_GAP_SHARE = 0.996
-# Where the optimality conditions hold, a gap up to ROUNDING_TOL_SHARE * `tol` is rounding.
-ROUNDING_TOL_SHARE = 1e-2
-# A margin is taken to be one at the optimum if it differs from one by less than this: the difference is then rounding
-# only. A smaller distance misses some of these margins, a larger one includes other margins.
-TIGHT_MARGIN_DISTANCE = 1e-9
 
 
 def is_small(problem: Problem, patterns: Patterns) -> bool:
-    """Return whether a problem on these rows is small enough for the exact stage."""
-    n, side = patterns.n, min(patterns.n, patterns.d + 1)
-    to_optimum = n <= MAX_ROWS_TO_OPTIMUM and n * side**2 <= MAX_FLOPS_TO_OPTIMUM
-    return to_optimum or (n <= MAX_ROWS_TO_TOL and n * side**2 <= MAX_FLOPS_TO_TOL)
+    """Return whether rows and operations of a factorisation, rows x (smaller side)^2, are few enough for the stage."""
+    n = patterns.n
+    work = n * min(n, patterns.d + 1) ** 2
+    return (n <= MAX_ROWS_TO_OPTIMUM and work <= 2e8) or (n <= MAX_ROWS_TO_TOL and work <= 2e7)
 
 
 def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
@@ -69,7 +60,7 @@ def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
     problem, patterns, y, weights = task.problem, task.rows, task.y, task.weights
     rows = patterns.shared(("centred rows", problem), lambda: CentredRows(problem, patterns.X))
     # the gap that is rounding: a point that meets the optimality conditions is the optimum at this gap
-    rounding = max(NEGLIGIBLE_ERROR, ROUNDING_TOL_SHARE * fit.stopping.tol)
+    rounding = max(NEGLIGIBLE_ERROR, 0.01 * fit.stopping.tol)
     solve = _hard_points if problem.hard else partial(semismooth_points, tol=goal)
     for w, b, alpha, gap, _ in solve(problem, rows, y, weights, stop):
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):
@@ -125,7 +116,7 @@ def tight_points(task: Task, w: np.ndarray, b: float, rounding: float) -> list[t
     z = Plain.scores(patterns.X, w)
     b = best_intercept(problem, z, task.y, task.weights) if problem.free else b
     margins = task.y * (z + b)
-    tight = np.abs(margins - 1.0) < TIGHT_MARGIN_DISTANCE
+    tight = np.abs(margins - 1.0) < 1e-9  # at the optimum one: the difference is rounding
     if tight.any():
         size = patterns.longest2**0.5 * norm(w) + abs(b)
         # error bounds of a score: of `margins`, of the scores in the certificate, of the product with the multiple

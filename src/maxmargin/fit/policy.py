@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from ..problem.problem import Problem
     from .report import Task
 
-# Share of `tol` at which kernel problems end by the bounds of their solver: the rest is for rounding of kernel values.
-KERNEL_TOL_SHARE = 0.9
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -108,7 +105,7 @@ def stages(task: Task, tol: float) -> Iterator[Stage]:
 
 def kernel_stages(task: Task, tol: float) -> Iterator[Stage]:
     """Yield the stages of a task on rows of a kernel; few rows are solved by pairs in one set, before a factor."""
-    rows, goal = task.rows, KERNEL_TOL_SHARE * tol
+    rows, goal = task.rows, 0.9 * tol  # the rest is for rounding of kernel values
     algorithm = Stage(task.algorithm, task.reason, goal)
     if task.exact and not task.problem.hard:
         if rows.n <= FEW_ROWS:

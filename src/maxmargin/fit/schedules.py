@@ -26,37 +26,27 @@ if TYPE_CHECKING:
 
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
 ENTRIES_PER_CALL = 1e7
-# Least time of a row visit, relative to an entry at about 1 ns: its numbers come from several places of memory (0.1 to
-# 0.2 us on 1,000,000 x 5).
-VISIT_COST = 100
-# Time of a column in a step that computes powers of all of w, relative to an entry at p = 2: about 50 ns and 1 ns.
-POWER_COST = 50
 # Largest number of row visits between two evaluations, unless one pass or one evaluation costs more. More visits delay
 # the end of a fit; fewer cost more evaluations.
 MAX_VISITS = 50_000
-# The same for visits of long rows, or with powers: entries that cost as much, at about 1 ns each 0.3 s. A round value,
-# not tuned: fits on 7,000 and 20,000 columns take as long as without this limit.
-MAX_ENTRIES = 3e8
+# Sweeps of an active or working set between evaluations, at most: they find their rows in the cache, but ignore others.
+MAX_ACTIVE_SWEEPS = 30
+# Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
+# another algorithm may reach a smaller one.
+CONVERGED_GAP = 1e-6
+# These constants, and the literals below, were chosen on the data sets of benchmarks.before_after.
 
-# The constants were chosen on the data sets of benchmarks.before_after.
-
-# Largest number of sweeps of the rows that made a step, which end by themselves only where some w reaches
-# the target margin. More delay the next full pass, fewer make more full passes.
-MAX_IMA_SWEEPS = 100
-# From the bounds [low, high] of the largest margin: the next target margin is
-# low + TARGET_SHARE * (min(high, MAX_TARGET_FACTOR * low) - low), and a target above low + GIVE_UP_SHARE * (high - low)
-# is given up. A larger TARGET_SHARE takes fewer targets, of which more are out of reach. The paper's targets, constant
-# multiples of the margin, reach the optimum with more targets.
-TARGET_SHARE, GIVE_UP_SHARE, MAX_TARGET_FACTOR = 0.25, 0.5, 3.0
+# The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
+Schedule = Callable[[Any], Iterator[None]]
 
 
 def increments(run: State) -> Iterator[None]:
     """IMA: run its rule at a sequence of increasing target margins, with the rounds of the schedule "active".
 
     The rule for each target starts at the w of the target before. A target ends in one of three ways: no row violates
-    it (reached); it is given up (`GIVE_UP_SHARE`); the budget of steps is spent, which ends the algorithm. It also ends
-    when the bounds prove its accuracy. After the third target that is reached, the step length eta falls with the
-    inverse square root of the number of steps.
+    it (reached); it is given up, as it is beyond the middle of the bounds; the budget of steps is spent, which ends the
+    algorithm. It also ends when the bounds prove its accuracy. After the third target that is reached, the step length
+    eta falls with the inverse square root of the number of steps.
     """
     settings, memory, most_visits = run.settings, run.patterns.packed_memory(), max_visits(run)
     margin, eta, successes, third = 0.0, 1.0, 0, 0
@@ -69,13 +59,14 @@ def increments(run: State) -> Iterator[None]:
             reached, until = False, run.presentations + between * run.n
             while not reached and run.presentations < until and run.steps < limit and not run.interrupted():
                 visits = most_visits if between > 1 else run.n
-                reached = sweep_and_narrow(run, memory, visits, MAX_IMA_SWEEPS) == 0
+                # sweeps end by themselves only where some w reaches the target margin
+                reached = sweep_and_narrow(run, memory, visits, 100) == 0
             run.evaluate_iterate()
             low, high = _margin_bounds(run)
             proved = settings.accuracy is not None and low >= (1.0 - settings.accuracy) * high
             run.converged = proved or (run.steps >= limit and not reached)
             failed = settings.increment is None and 0.0 < low < margin
-            failed = failed and margin > low + GIVE_UP_SHARE * (high - low)
+            failed = failed and margin > low + 0.5 * (high - low)
             yield
             if reached or run.converged or failed:
                 break
@@ -98,13 +89,14 @@ def _next_margin(settings: Any, low: float, high: float) -> float:
     Parameters
     ----------
     settings : Increments
-        With an increment the target is (1 + increment) * low; otherwise it lies between the bounds (`TARGET_SHARE`).
+        With an increment the target is (1 + increment) * low, as in the paper; otherwise it lies between the bounds.
     low, high : float
         A margin that was attained, and an upper bound of every margin.
     """
     if settings.increment is not None:
         return max(low, 0.0) * (1.0 + settings.increment)
-    return low + TARGET_SHARE * (min(high, MAX_TARGET_FACTOR * low) - low) if low > 0.0 else 0.0
+    # a larger share of the way takes fewer targets, of which more are out of reach
+    return low + 0.25 * (min(high, 3.0 * low) - low) if low > 0.0 else 0.0
 
 
 def _squared_length(run: State) -> float:
@@ -149,40 +141,12 @@ def _balance_classes(run: State) -> tuple[float, float]:
     return smaller, 0.5 * (least[0] + least[1]) / length
 
 
-# The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
-Schedule = Callable[[Any], Iterator[None]]
-# The constants without another source were chosen on the data sets of benchmarks.before_after.
-
-# `gap_driven`: a row whose dual variable is at a bound is left out of the active set if its score s is on the side of
-# the optimality condition, at a distance |s / unit - 1| above max(MIN_BAND, BAND_PER_GAP * min(gap, 1)). The second
-# term takes in more rows while w moves far. A larger active set has longer sweeps; a smaller one leaves out rows that
-# start to violate the condition.
-MIN_BAND, BAND_PER_GAP = 0.03, 0.3
-# `gap_driven`: sweeps of an active set end when the gap on its rows is below ACTIVE_GAP_SHARE * (gap on all rows) or
-# ACTIVE_TOL_SHARE * `tol`. Smaller shares spend sweeps on rows that the next set may lack, larger ones evaluations.
-ACTIVE_GAP_SHARE, ACTIVE_TOL_SHARE = 0.2, 0.7
-# `gap_driven`: largest number of sweeps of the active set (in `shrinking`: of the working set) between evaluations,
-# and, after each, of sweeps of the rows that made a step. They find their rows in the cache, but ignore other rows.
-MAX_ACTIVE_SWEEPS, MAX_MOVED_SWEEPS = 30, 10
-# Largest number of passes between two evaluations of a shuffled algorithm: with few rows the random order of a pass
-# costs more than the visits themselves.
-MAX_SHUFFLED_PASSES = 128
-# `mini_batches`: smallest number of rows between two evaluations: with fewer, evaluations would cost more than steps.
-MIN_BATCH_ROWS = 5000
-# Largest gap at which a batch solver that ends by itself has converged. At a larger gap rounding has stopped it, and
-# another algorithm may reach a smaller one.
-CONVERGED_GAP = 1e-6
-# Decomposition ends after so many working sets in a row without a smaller upper - lower (`DECREASE`): bounds of kernel
-# problems may stay constant for many sets. More delay the end, fewer may end the fit too early.
-MAX_IDLE_SETS = 200
-
-
 def passes(run: State) -> Iterator[None]:
     """Make full passes until one makes no step, then go on with the next rule.
 
     With the schedule "active" each is followed by passes over the rows that made a step in it, until none makes one:
     the active set of the PUMMA paper, section 5.1. The number of full passes between two evaluations doubles, up to
-    `MAX_SHUFFLED_PASSES` and `MAX_VISITS`.
+    `MAX_VISITS`.
     """
     memory, most_visits = run.patterns.packed_memory(), max_visits(run)
     narrow, steps, count = run.algorithm.schedule == "active", 0, 1
@@ -200,7 +164,8 @@ def passes(run: State) -> Iterator[None]:
         yield
         # an evaluation that shifts the intercept is a step of the algorithm: one pass is followed by one evaluation
         max_passes = most_visits // run.n
-        max_passes = min(max_passes, MAX_SHUFFLED_PASSES) if run.algorithm.shuffle else max_passes
+        # with few rows the random order of a pass costs more than the visits themselves
+        max_passes = min(max_passes, 128) if run.algorithm.shuffle else max_passes
         count = 1 if run.shifts or run.every_epoch else max(1, min(2 * count, max_passes))
 
 
@@ -216,13 +181,15 @@ def gap_driven(run: State) -> Iterator[None]:
     while True:
         run.evaluate_iterate()
         yield
-        rows = active_rows(run, max(MIN_BAND, BAND_PER_GAP * min(run.best.gap, 1.0)))
+        # more rows while w moves far; others, that are left out, may start to violate the condition
+        rows = active_rows(run, max(0.03, 0.3 * min(run.best.gap, 1.0)))
         if rows.size == 0:
             sweep(run, run.h, full_order(run))
             continue
         rows = reordered(run, rows)
         active, places = first.gather(run.h, rows)
-        goal = max(ACTIVE_GAP_SHARE * run.best.gap, ACTIVE_TOL_SHARE * run.tol)
+        # smaller shares spend sweeps on rows that the next set may lack, larger ones evaluations
+        goal = max(0.2 * run.best.gap, 0.7 * run.tol)
         for _ in range(MAX_ACTIVE_SWEEPS):
             order = reordered(run, places, by_stride=True)
             steps = sweep(run, active, order)
@@ -231,7 +198,7 @@ def gap_driven(run: State) -> Iterator[None]:
             if steps == 0 or run.interrupted() or partial_gap(run, active, order) < goal:
                 break
             packed, moved = second.gather(active, run.moved[:steps].copy())
-            sweep(run, packed, moved, MAX_MOVED_SWEEPS)
+            sweep(run, packed, moved, 10)
             if run.interrupted():
                 break
 
@@ -306,14 +273,15 @@ def shrinking(run: State) -> Iterator[None]:
 
 
 def mini_batches(run: State) -> Iterator[None]:
-    """Present mini-batches of rows drawn with replacement, with an evaluation after max(n, MIN_BATCH_ROWS) rows.
+    """Present mini-batches of rows drawn with replacement, with an evaluation after n rows, but at least 5000.
 
-    The algorithm ends after the number of mini-batches in its settings.
+    With fewer rows evaluations would cost more than steps. The algorithm ends after the number of mini-batches in its
+    settings.
     """
     (size, remaining), steps = run.settings, 0
     scores = np.empty(size)
     while True:
-        count = int(min(max(1, max(run.n, MIN_BATCH_ROWS) // size), remaining))
+        count = int(min(max(1, max(run.n, 5000) // size), remaining))
         rows, resumes = run.rng.integers(run.n, size=count * size, dtype=np.uint32), True
         while resumes:
             steps = batches(run.rule, run.h, rows, scores)
@@ -335,9 +303,10 @@ def points(run: Any) -> Iterator[None]:
 
 
 def working_sets(run: Progress, task: Task, interrupted: Callable[[], bool]) -> Iterator[None]:
-    """Evaluate the iterate of decomposition after every working set; end after `MAX_IDLE_SETS` without better bounds.
+    """Evaluate the iterate of decomposition after every working set; end after 200 in a row without better bounds.
 
-    The solver ends by itself when it finds no violation of the optimality conditions.
+    Bounds of kernel problems may stay constant for many sets. The solver ends by itself when it finds no violation of
+    the optimality conditions.
     """
     best, idle, nearest, before = run.best, 0, np.inf, 0.0
     for point in decomposed_points(task.problem, task.rows, task.y, task.weights, interrupted):
@@ -350,7 +319,7 @@ def working_sets(run: Progress, task: Task, interrupted: Callable[[], bool]) -> 
         run.steps += int(np.count_nonzero(point.alpha != before))
         before = point.alpha
         yield
-        if idle >= MAX_IDLE_SETS:
+        if idle >= 200:
             return
 
 
@@ -417,15 +386,17 @@ def reordered(run: State, rows: np.ndarray, by_stride: bool = False) -> np.ndarr
 
 def max_visits(run: State) -> int:
     """The largest number of row visits between two evaluations (`passes_per_evaluation`)."""
-    visits = min(MAX_VISITS, int(MAX_ENTRIES / visit_cost(run)))
+    # of long rows, or with powers, those that take 0.3 s at about 1 ns an entry; not tuned
+    visits = min(MAX_VISITS, int(3e8 / visit_cost(run)))
     return max(visits, run.passes_per_evaluation * run.n)
 
 
 def visit_cost(run: State) -> float:
     """Entries that cost as much as a row visit: those of a long row, or in other norms the powers of a step."""
     if run.problem.euclidean and run.algorithm.motion is not Motion.FLEXIBLE:
-        return max(run.patterns.entries / run.n, VISIT_COST)
-    return POWER_COST * run.patterns.d  # as if every visit made a step
+        # at least 100, as its numbers come from several places of memory: 0.1 to 0.2 us on 1,000,000 x 5
+        return max(run.patterns.entries / run.n, 100)
+    return 50 * run.patterns.d  # as if every visit made a step, with a power for every column
 
 
 def visits_per_call(run: State) -> int:

@@ -39,10 +39,6 @@ from .state import GramRun, Progress, Run, point_of_class_means, starting_point
 
 # Statuses of a fit that the deadline ended.
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
-# Rounds without a separator before separability is decided, on rows of data and on rows of a kernel. The decision costs
-# as much as a few rounds on rows of data, and as much as many rounds on rows of a kernel. Chosen on the data sets of
-# benchmarks.before_after.
-ROUNDS_BEFORE_VERDICT, KERNEL_ROUNDS_BEFORE_VERDICT = 3, 20
 
 
 @dataclass(eq=False)
@@ -272,7 +268,10 @@ class LinearFit(Fit):
         return Status.CERTIFIED if self.best.gap <= tol else ends
 
     def without_separator(self, stage: Stage) -> Status | None:
-        due, algorithm = ROUNDS_BEFORE_VERDICT if stage.verdict_after else 1, stage.algorithm
+        due, algorithm = (
+            3 if stage.verdict_after else 1,
+            stage.algorithm,
+        )  # the verdict costs as much as a few rounds
         decided = not self.problem.hard or self.verdict is not None
         if decided or self.best.lower > 0.0 or self.rounds < due:
             return None
@@ -446,7 +445,7 @@ class KernelFit(Fit):
         return Status.CERTIFIED if self.best.gap <= stage.enough else self.ends()
 
     def without_separator(self, stage: Stage) -> Status | None:
-        due = self.rounds == KERNEL_ROUNDS_BEFORE_VERDICT and not self.best.lower > 0.0
+        due = self.rounds == 20 and not self.best.lower > 0.0  # it costs as much as many rounds
         due = due and self.problem.hard and not self.task.algorithm.decides
         return Status.UNDECIDED if due and self.task.separability(None) is not None else None
 

@@ -33,14 +33,6 @@ from .report import Task
 
 # The constants were chosen on the data sets of benchmarks.before_after.
 
-# Length of the Perceptron run that gives a lower bound of the margin: PERCEPTRON_PASSES passes, or the number of passes
-# that visits PERCEPTRON_ENTRIES entries, whichever is larger. A longer run gives a larger bound, with which the rules
-# that use it take fewer steps.
-PERCEPTRON_PASSES, PERCEPTRON_ENTRIES = 20, 30_000_000
-# Number of evaluations in a row without a smaller gap after which an intercept that still moves counts as converged:
-# it then oscillates within the accuracy of the rule. More evaluations delay the end of the fit, fewer may end it too
-# early.
-MAX_IDLE_SHIFTS = 50
 # Square of the constant coordinate of an intercept that evaluations move (a proximal-point method), in units of the
 # mean of |x|^2 + 1 / (4 C s), s the mean sample weight. With a larger one, steps of single rows move the intercept back
 # and forth, and steps in w follow it; with a smaller one, the intercept needs more evaluations. The second term, a part
@@ -267,7 +259,8 @@ class State(Progress, ABC):
         at_zero = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
         h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
         rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
-        passes = max(PERCEPTRON_PASSES, PERCEPTRON_ENTRIES // max(self.patterns.entries, self.n))
+        # a longer run gives a larger bound, with which the rules that use it take fewer steps
+        passes = max(20, 30_000_000 // max(self.patterns.entries, self.n))
         self.repeated(rule, h, self.all_rows, self.scores, self.moved, passes)
         score_rows(h, self.all_rows, self.scores)
         refresh(h)
@@ -285,8 +278,8 @@ class State(Progress, ABC):
 
     @property
     def intercept_converged(self) -> bool:
-        """Whether the intercept has converged: it does not move, or moves only within the accuracy of the rule."""
-        return not self.shifts or self._shift() == 0.0 or self._idle >= MAX_IDLE_SHIFTS
+        """Whether the intercept stays, or oscillates within the accuracy of the rule: 50 times without a better gap."""
+        return not self.shifts or self._shift() == 0.0 or self._idle >= 50
 
     def evaluate_iterate(self) -> None:
         """Score all rows at the current w, compute the bounds, and move the intercept if it is to be (`shifts`)."""

@@ -43,21 +43,8 @@ if TYPE_CHECKING:
 
 # Part of the memory for rows; the rest holds temporary arrays.
 ROWS_SHARE = 0.8
-# Copies of a row that are in memory at the same time: kept rows and the block, each a half; both together, with indices
-# of the engine; the rows that are kept next, another half; and what the allocator does not return. Peak memory of text
-# of 5,000,000 x 1,000,000 with 512 MB: 830 MB with 3 copies.
-COPIES = 3.5
-# Bytes of numbers of a row in memory: numbers of the row, label, weight, square, cap, dual variable, scores, orders.
-NUMBERS_BYTES = 100.0
 # Vectors with an entry for each column: w frozen and current, in the engine, and sums of both classes.
 VECTORS = 8
-# Largest part of the memory for the dual variables of all rows, half of what ROWS_SHARE leaves; larger
-# arrays are in a temporary file.
-DUAL_SHARE = 0.1
-# Numbers that are written to the temporary file at a time.
-CHUNK = 1 << 20
-
-
 # What is done for each block that is read, with little and with more effort: the sweeps over the rows that moved, after
 # each sweep over the rows in memory, at most; and the part of the rows in memory that is kept. The smaller rest is a
 # block: more blocks make a pass.
@@ -73,6 +60,11 @@ EFFORTS = ((5, 0.5), (300, 0.8))
 def rows_in_memory(memory: float, partitions: ArrayPartitions) -> int:
     """Return the number of rows that are in memory at a time, kept ones and a block, with so many bytes.
 
+    3.5 copies of a row are in memory at the same time: kept rows and the block, each a half; both together, with
+    indices of the engine; the rows that are kept next, another half; and what the allocator does not return. Peak
+    memory of text of 5,000,000 x 1,000,000 with 512 MB: 830 MB with 3 copies. Number, label, weight, square, cap, dual
+    variable, scores and orders of a row take 100 bytes.
+
     Raises
     ------
     ValueError
@@ -85,7 +77,7 @@ def rows_in_memory(memory: float, partitions: ArrayPartitions) -> int:
             f"memory is too small for {columns} columns, of which the fit keeps {VECTORS} vectors: give more than "
             f"{vectors / ROWS_SHARE / 1e6:.2g} MB."
         )
-    return max(int(available / (COPIES * partitions.row_bytes + NUMBERS_BYTES)), 2)
+    return max(int(available / (3.5 * partitions.row_bytes + 100.0)), 2)
 
 
 class LoopsRun:
@@ -344,7 +336,7 @@ def dual_arrays(n: int, memory: float, folder: Any = None) -> Iterator[np.ndarra
     n : int
         Rows.
     memory : float
-        Bytes that the fit may use; the file is used where the array takes more than the part DUAL_SHARE.
+        Bytes that the fit may use; the file is used where the array takes more than a tenth.
     folder : str or path-like, default=None
         The folder of the file, which is created; None for the folder of temporary files of the system.
 
@@ -353,13 +345,13 @@ def dual_arrays(n: int, memory: float, folder: Any = None) -> Iterator[np.ndarra
     OSError
         If the disk is full: the file is written as a whole.
     """
-    if 24.0 * n <= DUAL_SHARE * memory:
+    if 24.0 * n <= 0.1 * memory:
         yield np.zeros((3, n))
         return
     if folder is not None:
         Path(folder).mkdir(parents=True, exist_ok=True)
     with TemporaryFile(dir=folder) as file:
-        for first in range(0, 3 * n, CHUNK):
-            file.write(bytes(8 * min(CHUNK, 3 * n - first)))
+        for first in range(0, 24 * n, 1 << 23):  # some bytes at a time
+            file.write(bytes(min(1 << 23, 24 * n - first)))
         file.flush()
         yield np.asarray(np.memmap(file, np.float64, "r+", shape=(3, n)))

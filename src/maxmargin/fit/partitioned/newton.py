@@ -40,28 +40,9 @@ from .sample import MAX_IDLE, DrawnRows, draw_rows
 if TYPE_CHECKING:
     from .solve import PartitionedProblem, PassFit, Proof
 
-# Part of the lower bound that is subtracted, since another computation of the implied dual variables rounds the margins
-# otherwise: relative differences of some hundred times the unit roundoff. A smaller part may refuse valid certificates,
-# a larger one limits the gap that can be certified.
-RECOMPUTED = 1e-11
 # Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
 # long costs no pass of its own. More points take more time for each row.
 STEP_SHARES = np.array([0.0625, 0.125, 0.25, 0.5, 0.75])
-# The least length of a row, as a share of the mean one, by which its distance is divided: without it, rows of tiny
-# entries are never gathered.
-MIN_UNIT = 0.1
-# Copies of a gathered row, as float64 with all columns, that are in memory at the same time: as it was read, in the
-# local model, and in two products of the interior points.
-COPIES = 4
-MAX_INTERIOR_STEPS = 400  # 15 to 30 are usual; nearly dependent columns of very different scales take more
-# Part of the memory for gathered rows and the sample; the rest holds blocks, sums and matrices of d x d.
-ROWS_SHARE = 0.6
-# Largest part of all rows that is kept in memory for each binary problem, a third of it as the sample, if it is more
-# than MIN_ROWS_PER_COLUMN rows a column and MIN_ROWS: a local model of more rows takes longer than the pass that it may
-# save. 1,000,000 x 28, hinge, C = 1: 2.3, 1.9, 2.4 and 5.3 seconds with 2, 8, 20 and 50 %.
-KEPT_SHARE = 0.1
-MIN_ROWS_PER_COLUMN, MIN_ROWS = 100, 20_000
-
 
 # The literals below were chosen on adult, web, mnist and generated normal rows, with 5 and 10 % of the rows in memory
 # and C in {0.01, 1, 100}, and not tuned further.
@@ -128,7 +109,7 @@ class NewtonQuery:
 
 def distances_of(margins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return the distances of rows from the margin, by their lengths in the unit of `NewtonQuery`: shape (n,)."""
-    return np.abs(1.0 - margins) / np.maximum(lengths, MIN_UNIT)
+    return np.abs(1.0 - margins) / np.maximum(lengths, 0.1)  # or rows of tiny entries were never gathered
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +166,9 @@ class LocalModel:
         a = 0.5 * self.caps if capped else 0.5 / self.D
         x, signs = (np.stack([a, a]), np.array([[1.0], [-1.0]])) if capped else (a[None], np.ones((1, 1)))
         s, z, mu = np.ones_like(x), np.zeros(self.p.size), float(a.mean())
-        for _ in range(MAX_INTERIOR_STEPS):
+        for _ in range(
+            400
+        ):  # 15 to 30 are usual; nearly dependent columns of very different scales take more
             combined, penalised = self.rows.T @ x[0], self.Q @ z
             stationarity = penalised - combined - self.p
             scale = max(float(np.abs(self.p).max()), float(np.abs(penalised).max()))
@@ -261,7 +244,8 @@ def prove(
     size = factors @ sums.dual.total + (factors * factors) @ sums.dual.cost
     minus, plus = factors.tolist()
     implied = ImpliedDual(*coordinates.point(last.z), *coordinates.point(z), plus, minus)
-    return lambda: (last.numbers, last.alpha, implied), side.bound - RECOMPUTED * float(size)
+    # another computation of the implied dual variables rounds the margins otherwise, by some hundred units of roundoff
+    return lambda: (last.numbers, last.alpha, implied), side.bound - 1e-11 * float(size)
 
 
 class NewtonRun:
@@ -483,22 +467,26 @@ def longest_step(solve: Callable[[float], Trial | None], longest: float) -> Tria
 # each column the solution of the sample at C itself fits the noise of the sample, and a smaller C is a better start:
 # on web (49,749 x 300) with 5,000 rows at C = 1 it halves the objective of the first pass.
 COST_FACTORS = (1.0, 2.0**-3, 2.0**-6, 2.0**-9)
-# Rows of the sample for each column from which only C itself is tried: the others take time, and are not better there.
-MANY_ROWS_PER_COLUMN = 100
-# Gap to which the sample is solved: its solution differs by far more from that of all rows.
-SAMPLE_GAP = 1e-3
 
 
 def rows_in_memory(memory: float, columns: int) -> int:
-    """Return the number of gathered rows that fit in so many bytes."""
-    return max(int(ROWS_SHARE * memory / (COPIES * 8.0 * (columns + 1))), 2)
+    """Return the number of rows, gathered ones and the sample, that fit in 0.6 of so many bytes.
+
+    The rest holds blocks, sums and matrices of d x d. Four copies of a row, as float64 with all columns, are in memory
+    at the same time: as it was read, in the local model, and in two products of the interior points.
+    """
+    return max(int(0.6 * memory / (4 * 8.0 * (columns + 1))), 2)
 
 
 def draw_sample(fit: PartitionedProblem) -> DrawnRows | None:
-    """Draw the rows in memory from which all binary problems start; None if stopped."""
+    """Draw the rows in memory from which all binary problems start; None if stopped.
+
+    A tenth of all rows is enough, if it is more than 100 rows a column and 20,000: a local model of more rows takes
+    longer than the pass that it may save. 1,000,000 x 28, hinge, C = 1: 2.3, 1.9, 2.4 and 5.3 seconds with 2, 8, 20 and
+    50 %.
+    """
     n, d = fit.partitions.shape
-    enough = max(int(KEPT_SHARE * n), MIN_ROWS_PER_COLUMN * (d + 1), MIN_ROWS)
-    rows = min(rows_in_memory(fit.memory, d), enough)
+    rows = min(rows_in_memory(fit.memory, d), max(n // 10, 100 * (d + 1), 20_000))
     return draw_rows(fit.partitions, len(fit.classes), rows, fit.seed, fit.stopping.deadline.interrupted)
 
 
@@ -507,23 +495,22 @@ def start_point(
 ) -> tuple[Point, Point]:
     """Return the solution of the sample, and that of half of it: their difference estimates the error of both.
 
-    Of the factors COST_FACTORS of C the best one for the other half of the sample is taken.
+    Of the factors COST_FACTORS of C the best one for the other half of the sample is taken; with more than 100 rows a
+    column the others take time, and are not better.
     """
     size = drawn.factors.size
     half, rest = drawn.some(np.arange(0, size, 2)), drawn.some(np.arange(1, size, 2))
-    many = size >= MANY_ROWS_PER_COLUMN * drawn.rows.X.shape[1]
+    many = size >= 100 * drawn.rows.X.shape[1]
     tried = []
     for share in COST_FACTORS[:1] if many else COST_FACTORS:
-        point = solve_in_memory(
-            replace(problem, C=problem.C * share), half, positive, SAMPLE_GAP, deadline, seed
-        )
+        point = solve_in_memory(replace(problem, C=problem.C * share), half, positive, deadline, seed)
         tried.append((_objective(problem, rest, positive, point), share, point))
         if deadline.interrupted():
             break
     _, share, point = min(tried, key=lambda one: one[0])
     # for the sample, which has twice as many rows, a larger C is the best one
     whole = replace(problem, C=problem.C * min(1.0, 2.0 * share))
-    return solve_in_memory(whole, drawn, positive, SAMPLE_GAP, deadline, seed), point
+    return solve_in_memory(whole, drawn, positive, deadline, seed), point
 
 
 def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) -> float:
@@ -534,16 +521,19 @@ def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) 
 
 
 def solve_in_memory(
-    problem: Problem, drawn: DrawnRows, positive: int, tol: float, deadline: Deadline, seed: int
+    problem: Problem, drawn: DrawnRows, positive: int, deadline: Deadline, seed: int
 ) -> Point:
-    """Solve a problem on drawn rows with the in-memory solver; w = 0 where only one class was drawn."""
+    """Solve a problem on drawn rows with the in-memory solver; w = 0 where only one class was drawn.
+
+    The gap is 1e-3: the solution differs by far more from that of all rows.
+    """
     X, y = drawn.rows.X, signs_of(drawn.rows, positive)
     if not y.size or abs(y.sum()) == y.size:
         return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
     patterns = Patterns(X)
     task = Task(problem, patterns, y, drawn.factors, seed=seed)
     sample = Sample(X, y, drawn.factors, lengths=row_norms(X, squares=patterns.square))
-    found = solve(task, Stopping(tol, 1000, deadline), sample)
+    found = solve(task, Stopping(1e-3, 1000, deadline), sample)
     return Point(found.w, found.b, found.alpha)
 
 

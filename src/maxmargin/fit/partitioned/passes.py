@@ -31,9 +31,6 @@ from ...data.partitions import Rows, check_finite, check_least_cost
 from ...numerics.sums import Plain, row_norms
 from ...problem.problem import Problem
 
-# Bytes of a block of rows, as a matrix of float64 with all columns: temporaries of this size stay in the caches.
-BLOCK_BYTES = 1 << 21
-
 
 @dataclass(frozen=True)
 class Coordinates:
@@ -219,7 +216,8 @@ Query = Callable[["Block"], Sums]
 
 def pass_sums(coordinates: Coordinates, query: Query, rows: Rows) -> Sums:
     """Return the sums that a query asks for, over the rows of a partition."""
-    parts = rows.blocks(max(BLOCK_BYTES // (8 * max(coordinates.size, 1)), 1))
+    # of 2 MB as a matrix of float64 with all columns: temporaries of this size stay in the caches
+    parts = rows.blocks(max((1 << 18) // max(coordinates.size, 1), 1))
     found = reduce(Sums.merge, (query(Block(coordinates, part)) for part in parts))
     # a partition returns no more rows than are asked for
     return replace(found, near=found.near.pruned() if found.near else None)

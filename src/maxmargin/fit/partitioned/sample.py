@@ -12,8 +12,6 @@ import numpy as np
 from ...data.partitions import Partitions, Rows
 from .passes import Near
 
-# Rows of each class that are drawn beyond its share: none of a class would be drawn with the probability exp(-10).
-SPARE = 10
 # Part of the rows that fit in memory that the first sample has; the others are for the rows of the smallest margins.
 SAMPLE_SHARE = 0.25
 # Margin below which rows are added for a hard margin, whose smallest margin in memory is 1: rounding makes no row
@@ -64,7 +62,9 @@ def draw_rows(
     totals = partitions.reduce(partial(_count_classes, classes), interrupted)
     if totals is None:
         return None
-    shares = fair_shares(totals.counts, size) + SPARE
+    shares = (
+        fair_shares(totals.counts, size) + 10
+    )  # none of a class would be drawn with the probability exp(-10)
     chances = np.minimum(shares / np.maximum(totals.counts, 1), 1.0)
     rows = partitions.reduce(partial(_drawn, chances, seed), interrupted)
     return None if rows is None else DrawnRows(rows, rows.weights / chances[rows.codes])

@@ -37,15 +37,6 @@ MIN_HELD_ROWS_PER_COLUMN = 7
 # 5.0 and 0.6 at 30,000 (generated text of 1,000 columns). For the hinge Newton's method also takes more passes on web,
 # from 5 to 9 at C = 0.01 and 1, where cached loops take 3 to 6.
 MAX_COST_RATIO = {"hinge": 3_000.0, "squared_hinge": 30_000.0}
-# Largest part of the memory for a matrix of columns x columns: the sums of a pass hold several of them.
-MATRIX_SHARE = 0.125
-# Gap above which cached loops take over where Newton's method has stalled. At smaller ones rounding has ended it, where
-# cached loops take long and gain little.
-FALLBACK_GAP = 1e-8
-
-
-# Seconds between reports within a pass: a callback ends a fit within a second, and is called rarely beside the blocks.
-PROGRESS_SECONDS = 0.5
 
 # Rows, their dual variables, and the points that imply those of the other rows, if any.
 Proof = tuple[np.ndarray, np.ndarray, ImpliedDual | None]
@@ -169,7 +160,7 @@ class PassFit(Fit):
 
     def _interrupted(self) -> bool:
         """Return whether to stop; twice a second, pass a report of the pass so far to the callback."""
-        if time.perf_counter() - self._reported > PROGRESS_SECONDS:
+        if time.perf_counter() - self._reported > 0.5:
             self.report(self.stage.algorithm.name, self.stage.reason, ended=False)
         return self.stopping.deadline.interrupted()
 
@@ -218,7 +209,8 @@ def plan_of(whole: PartitionedProblem) -> list[Stage]:
     if method is NEWTON and isinstance(whole.partitions, ArrayPartitions):
         # it stalls where so many rows have the same margin, as all rows at a small C
         chosen.append((LOOPS, "Newton's method has stalled: more rows lie at the margin than fit in memory"))
-    enough = max(whole.stopping.tol, FALLBACK_GAP)
+    # below 1e-8 rounding has ended Newton's method, where cached loops take long and gain little
+    enough = max(whole.stopping.tol, 1e-8)
     return [Stage(one, f"rows in partitions: {one.text} ({why})", enough) for one, why in chosen]
 
 
@@ -241,7 +233,7 @@ def method_for(
         return NEWTON, "rows that stay on other machines are used in sums only"
     n, d = partitions.shape
     entries = partitions.row_entries
-    if 8.0 * (d + 1) ** 2 > MATRIX_SHARE * memory:
+    if 8.0 * (d + 1) ** 2 > 0.125 * memory:  # the sums of a pass hold several of them
         return LOOPS, f"a matrix of {d} x {d} takes more than an eighth of the memory"
     if (d + 1) ** 2 > MAX_COST_RATIO[problem.loss] * max(entries, 1.0):
         return LOOPS, f"rows of {entries:.0f} entries are few numbers beside {d} x {d}"
