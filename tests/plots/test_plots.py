@@ -83,8 +83,7 @@ class TestBounds:
                 "+10 %",
             ),
             (([0.02], [1.0], [1.0 + 1e-9]), "best objective 1", "+0.01 %"),
-            # hundreds of decades apart
-            (([1, 2], [5e-10, 7.4e-301], [6e-10, 7.5e-301]), "7.4e-301 ≤ best", "+$10^{-5}$"),
+            (([1, 2], [1e-9, 0.5], [1e9, 1.5]), "0.5 ≤ best objective ≤ 1.5", "+$10^{-5}$"),
         ],
     )
     def test_titles_and_ticks(self, arguments, title, tick):
@@ -214,7 +213,7 @@ OVO = {"multi_class": "ovo"}
 POINT, POINTS = ([1], [[1.0]], [1], [1]), ([1, 2], [[1.0]], [1, 2], [1, 2])
 REFUSED = {
     "label must be None for two classes": lambda m, s: plots.BoundsDisplay.from_estimator(m, label=1),
-    r"one of the classes .*got \(0, 1\)": lambda m, s: plots.BoundsDisplay.from_estimator(s, label=(0, 1)),
+    r"one of .*got \(0, 1\)": lambda m, s: plots.BoundsDisplay.from_estimator(s, label=(0, 1)),
     "nothing to draw: no report": lambda m, s: plots.BoundsDisplay([1.0], [-np.inf], [1.0]).plot(),
     "no algorithm completed a round": lambda m, s: compare(
         X, Y, ["decomposition"], kernel="rbf", C=1.0, max_time=1e-9

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..problem.problem import Problem
 
-# the palette of Okabe and Ito, without its yellow, which is hard to see on white paper
-BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
-INK, SHADE, GRID = "#1f2933", "#94a3b8", "#e2e8f0"
-UPPER, LOWER, GOAL = VERMILION, BLUE, GREEN
-CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
+# the palette of Okabe and Ito, without its yellow, which is hard to see on white paper, and the colour of text
+CYCLE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1f2933")
+LOWER, UPPER, GOAL = CYCLE[:3]
+INK = CYCLE[-1]
+SHADE = "#94a3b8"
 MARKERS = "os^vD<>phXP*"
 
 LEGEND_ABOVE: dict[str, Any] = {
@@ -26,17 +26,7 @@ LEGEND_ABOVE: dict[str, Any] = {
 LEGEND_HALF = LEGEND_ABOVE | {"fontsize": 9, "handlelength": 1.2, "columnspacing": 0.9}
 LEGEND_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "frameon": False}
 
-# Inches: letters of 10 points are 14 pixels high in a picture of 800 pixels.
-WIDTH = 8.0
-
-# Mean width of a letter of a title, 12 points high, in points: a smaller value lets titles run out of the figure, a
-# larger one breaks them too early.
-_LETTER = 6.6
-_SHORTEST = 24  # letters of a line of a title at least: narrow figures would have one word a line
 LINE: dict[str, Any] = {"lw": 1.6, "ms": 5}  # lines with markers
-# Ratio of the largest to the smallest bound above which their axis is logarithmic: below, linear ticks are easier to
-# read; above, the smaller bounds would lie on the axis.
-WIDE = 20.0
 
 
 @dataclass(eq=False, repr=False)
@@ -175,7 +165,8 @@ def new_figure(size: tuple[float, float]) -> Any:
 
 def new_axes(places: list[list[int]]) -> list[Any]:
     """Return the axes of a new figure; `places` has their numbers, a list for each row."""
-    figure = _matplotlib("pyplot").figure(figsize=(WIDTH, 1.5 + 3.0 * len(places)), layout="constrained")
+    # 8 inches: letters of 10 points are 14 pixels high in a picture of 800 pixels
+    figure = _matplotlib("pyplot").figure(figsize=(8.0, 1.5 + 3.0 * len(places)), layout="constrained")
     return list(figure.subplot_mosaic(places).values())
 
 
@@ -189,7 +180,7 @@ def _matplotlib(module: str) -> Any:
 
 def draw_frame(ax: Any, grid: str) -> None:
     """Draw a light grid behind the lines, and leave out the sides of the frame that have no scale."""
-    ax.grid(axis=grid, color=GRID, lw=0.6)
+    ax.grid(axis=grid, color="#e2e8f0", lw=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
 
@@ -211,15 +202,12 @@ def legend(ax: Any, **options: Any) -> None:
 
 
 def set_title(ax: Any, title: str | None, *, pad: float | None = None) -> None:
-    """Set a title in lines of about equal length that fit into the figure: its layout ignores the width of titles."""
-    if not title:
-        return
-    inches = ax.figure.get_figwidth() * (1.0 - ax.get_position().x0)
-    width = max(_SHORTEST, int(inches * 72.0 / _LETTER))
-    wrapped = [textwrap.wrap(title, w, break_long_words=False) for w in range(_SHORTEST, width + 1)]
-    # the narrowest lines that are as few as those of the whole width
-    lines = next(lines for lines in wrapped if len(lines) == len(wrapped[-1]))
-    literal(ax.set_title("\n".join(lines), loc="left", pad=pad))
+    """Set a title in lines that fit into the figure: its layout ignores the width of titles."""
+    if title:
+        points = 72.0 * ax.figure.get_figwidth() * (1.0 - ax.get_position().x0)
+        # the mean width of a letter of 12 points is 6.6; narrow figures would have one word a line
+        lines = textwrap.wrap(title, max(24, int(points / 6.6)), break_long_words=False)
+        literal(ax.set_title("\n".join(lines), loc="left", pad=pad))
 
 
 def label_decades(axis: Any) -> None:
@@ -239,8 +227,3 @@ def percent(share: float) -> str:
     if 0.0 < share < 0.001:
         return "less than 0.1 %"
     return "more than 99.9 %" if 0.999 < share < 1.0 else f"{100.0 * share:.3g} %"
-
-
-def norm_text(p: float, digits: int = 3) -> str:
-    """Return the exponent of a norm as text."""
-    return "∞" if np.isinf(p) else f"{p:.{digits}g}"

@@ -9,18 +9,8 @@ import numpy as np
 
 from ..certificates.verdicts import Inseparable
 from ..certificates.verification import verdicts_of
-from ..estimators.decisions import decisions
+from ..estimators.decisions import decision, decisions
 from .base import GOAL, INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, AxesDisplay, problem_name
-
-# Relative distance of the last bounds below which the title gives their middle: its eight digits would hardly differ.
-_EQUAL = 1e-7
-# Distance beyond which the margin of the axis, a share of its decades, would end beyond float64.
-_HUGE = 1e200
-_MARKED = 25  # reports with a marker each, at most: markers of more would overlap
-_PERCENT = (-6, 3)  # powers of ten that are labelled as percentages: others have too many zeros
-# Where the scale becomes linear: with `tol`, a decade or more inside the gap that was asked for; without, below the
-# least distance, but not below what eight digits tell apart.
-_INSIDE_TOL, _LEAST_THRESHOLD, _MOST_THRESHOLD = 20.0, 1e-9, 1e-3
 
 
 @dataclass(eq=False, repr=False)
@@ -110,14 +100,11 @@ class BoundsDisplay(AxesDisplay):
         ValueError
             If there is no such class, or no report has two finite bounds.
         """
-        proofs: dict[Any, Any] = {one.label: one.certificate for one in decisions(estimator)}
-        if label is None:
-            label = max(proofs, key=lambda label: proofs[label].gap)
-        elif None in proofs:
-            raise ValueError(f"label must be None for two classes, which are one problem; got {label!r}.")
-        elif label not in proofs:
-            raise ValueError(f"label must be one of the classes {list(proofs)}; got {label!r}.")
-        problem = proofs[label].problem
+        found = decisions(estimator) if label is None else [decision(estimator, label)]
+        certificate, label = max(
+            ((one.certificate, one.label) for one in found if one.certificate), key=lambda one: one[0].gap
+        )
+        problem = certificate.problem
         history = [report for report in estimator.history_ if report.label == label]
         columns = ([getattr(report, field) for report in history] for field in ("seconds", "lower", "upper"))
         name = problem_name(problem, label) if name is None else name
@@ -130,13 +117,12 @@ class BoundsDisplay(AxesDisplay):
     def _draw(self, ax: Any) -> None:
         """Draw the relative distances of both bounds from the best value against time, and the gap of `tol`."""
         above, below = self._distances()
-        threshold = self._linear_threshold(above, below)
+        # the scale is linear a decade or more inside the gap that was asked for, so that it has a zero
+        threshold = 10.0 ** np.floor(np.log10((self.tol or 1e-3) / 20.0))
         time, unit = (1e3 * self.seconds, "ms") if self.seconds.max() < 1.0 else (self.seconds, "s")
         ax.set_yscale("symlog", linthresh=threshold, linscale=1.0)
         largest = max(np.nanmax(above), np.nanmax(below))
-        if largest > _HUGE:
-            ax.margins(y=0.0)
-        ms = 4 if time.size <= _MARKED else 0
+        ms = 4 if time.size <= 25 else 0  # markers of more reports would overlap
         style: dict[str, Any] = {"drawstyle": "steps-post", "lw": 1.8, "marker": "o", "ms": ms}
         (self.upper_line_,) = ax.plot(time, above, color=UPPER, label="upper bound", **style)
         (self.lower_line_,) = ax.plot(time, -below, color=LOWER, label="lower bound", **style)
@@ -180,14 +166,6 @@ class BoundsDisplay(AxesDisplay):
         below = np.where(np.isfinite(self.lower), np.maximum(best - self.lower, 0.0), np.nan) / unit
         return above, below
 
-    def _linear_threshold(self, above: np.ndarray, below: np.ndarray) -> float:
-        """Return the distance, a power of ten, below which the scale is linear, so that it has a zero."""
-        if self.tol is not None:
-            return 10.0 ** np.floor(np.log10(self.tol / _INSIDE_TOL))
-        distances = np.concatenate([above, below])
-        least = distances[distances > 0.0].min(initial=_MOST_THRESHOLD)
-        return 10.0 ** np.floor(np.log10(max(least, _LEAST_THRESHOLD)))
-
     def _title(self, name: str | None) -> str | None:
         return f"{name}: {self.conclusion or self._last_bounds()}" if name else None
 
@@ -195,7 +173,7 @@ class BoundsDisplay(AxesDisplay):
         """Return the last two bounds in words, with their gap, or their middle where they are almost equal."""
         above, below = self._distances()
         last = np.flatnonzero(np.isfinite(above + below))[-1]
-        if above[last] + below[last] < _EQUAL:
+        if above[last] + below[last] < 1e-7:  # eight digits would hardly differ
             return f"best {self.quantity} {self.best_:.8g}"
         lower, upper = self.lower[last], self.upper[last]
         words = f"{lower:.6g} ≤ best {self.quantity} ≤ {upper:.6g}"
@@ -208,7 +186,7 @@ def _label_powers(ax: Any, threshold: float, largest: float) -> None:
     """Label about five powers of ten on both sides of zero."""
     low, high = round(np.log10(threshold)), int(np.ceil(np.log10(max(largest, threshold))))
     ticks = {0.0: "0"}
-    in_percent = low >= _PERCENT[0] and high <= _PERCENT[1]
+    in_percent = low >= -6 and high <= 3  # others have too many zeros
     for power in range(low, high + 1, max(1, round((high - low) / 4))):
         text = f"{10.0 ** (power + 2):g} %" if in_percent else f"$10^{{{power}}}$"
         ticks |= {10.0**power: f"+{text}", -(10.0**power): f"−{text}"}

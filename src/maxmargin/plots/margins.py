@@ -9,18 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..estimators.decisions import decision, rows_of
-from .base import BLUE, INK, LEGEND_ABOVE, SHADE, VERMILION, AxesDisplay, legend
+from .base import INK, LEGEND_ABOVE, LOWER, SHADE, UPPER, AxesDisplay, legend
 
-# At most: more bins would hold few rows each in samples of some hundred, fewer would hide the shape.
-_BINS = 40
-# Distance from a margin of one below which a row counts as on it: support vectors have this margin up to rounding, and
-# would otherwise fall into the bins on both sides of the line.
-_ROUNDING = 1e-9
-_INSIDE = 1e-3  # what a margin lacks of one to be counted as below it: about the default tolerance of a fit
 # of each side: its name, its sign, the colour of support vectors and the paler one of all rows
-_SIDES = (("positive", 1.0, BLUE, "#d3e5f2"), ("negative", -1.0, VERMILION, "#f8ddc9"))
-# Room for the labels of the lines, as a share of the largest margin and of all heights.
-_LEFT, _TOP = 0.18, 0.1
+_SIDES = (("positive", 1.0, LOWER, "#d3e5f2"), ("negative", -1.0, UPPER, "#f8ddc9"))
 
 
 @dataclass(eq=False, repr=False)
@@ -159,17 +151,17 @@ class MarginDisplay(AxesDisplay):
 
     def _draw(self, ax: Any) -> None:
         """Draw the bars of both sides, the lines at margins of 0 and 1, and the legend."""
-        # a power of two as the width of a bin makes 0 an edge
+        # a power of two as the width of a bin makes 0 an edge; more than 40 would hold few rows each
         low, high = min(self.margins.min(), -0.25), max(self.margins.max(), 1.25)
-        width = 2.0 ** np.ceil(np.log2((high - low) / _BINS))
+        width = 2.0 ** np.ceil(np.log2((high - low) / 40))
         self.edges_ = width * np.arange(np.floor(low / width), np.floor(high / width) + 2.0)
         up, down = self._draw_sides(ax)
-        left = min(self.edges_[0], -_LEFT * self.edges_[-1])
+        left = min(self.edges_[0], -0.18 * self.edges_[-1])  # room for the label, as above the bars
         ax.axvspan(left, 0.0, color=SHADE, alpha=0.13, lw=0, zorder=0)
         ax.axhline(0.0, color=INK, lw=0.8)
         self.boundary_line_ = ax.axvline(0.0, color=INK, lw=1.0)
         self.margin_line_ = ax.axvline(1.0, color=INK, lw=1.0, ls="--")
-        ax.set_ylim(-1.04 * down - 0.5, up + _TOP * (up + down) + 0.5)
+        ax.set_ylim(-1.04 * down - 0.5, up + 0.1 * (up + down) + 0.5)
         ax.set_xlim(left, self.edges_[-1])
         pad = 0.008 * (self.edges_[-1] - self.edges_[0])
         look = {"transform": ax.get_xaxis_transform(), "va": "top", "color": INK, "fontsize": 9}
@@ -184,7 +176,8 @@ class MarginDisplay(AxesDisplay):
     def _draw_sides(self, ax: Any) -> list[float]:
         """Draw the bars of both sides, with those of support vectors over them; return the heights of the highest."""
         self.bars_, highest = {}, []
-        margins = np.where(np.abs(self.margins - 1.0) <= _ROUNDING, 1.0, self.margins)
+        # support vectors, of margin one to rounding, would fall into the bins on both sides of the line
+        margins = np.where(np.abs(self.margins - 1.0) <= 1e-9, 1.0, self.margins)
         for rows, side, style in zip((self.positive, ~self.positive), self.sides, _SIDES, strict=True):
             key, sign, dark, light = style
             drawn = {key: (rows, light, side)}
@@ -202,6 +195,6 @@ class MarginDisplay(AxesDisplay):
     def _summary(self) -> str:
         wrong = "no row" if self.errors == 0 else f"{self.errors} of {self.margins.size} rows"
         verb = "is" if self.errors in (0, 1) else "are"
-        inside = int(np.sum(self.margins < 1.0 - _INSIDE))
+        inside = int(np.sum(self.margins < 1.0 - 1e-3))  # the default tolerance of a fit
         sides = " against ".join(self.sides)
         return f"{sides}: {wrong} {verb} on the wrong side, {inside} below a margin of one"

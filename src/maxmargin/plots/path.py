@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from . import base as style
-from .base import PanelDisplay, label_decades, legend, norm_text
+from .base import PanelDisplay, label_decades, legend
 
-_NAMED = 6  # weights with a colour and a name: more would not fit into the legend, nor into the palette
+# Ratio of the largest to the smallest number above which their axis is logarithmic: below, linear ticks are easier to
+# read; above, the smaller ones would lie on the axis.
+WIDE = 20.0
 
 
 @dataclass(eq=False, repr=False)
@@ -157,7 +159,7 @@ class PathDisplay(PanelDisplay):
         self.interval_ = _draw_interval(axes[1], x, lower[order], upper[order], self.bounded)
         self.score_line_ = None
         if self.scores is not None:
-            (self.score_line_,) = axes[2].plot(x, self.scores[order], "s-", color=style.GREEN, **style.LINE)
+            (self.score_line_,) = axes[2].plot(x, self.scores[order], "s-", color=style.GOAL, **style.LINE)
             axes[2].set_ylabel("score")
         for ax in axes:
             if self.parameter == "C":
@@ -185,7 +187,8 @@ class PathDisplay(PanelDisplay):
         # relative to the largest weight of each point, as weights grow with C
         sizes = np.abs(coefs)
         shares = (sizes / np.maximum(sizes.max(axis=1, keepdims=True), np.finfo(float).tiny)).max(axis=0)
-        largest = np.argsort(-shares, kind="stable")[:_NAMED].tolist()
+        # those with a colour and a name: more would fit neither into the legend nor into the palette
+        largest = np.argsort(-shares, kind="stable")[:6].tolist()
         self.weight_lines_ = ax.plot(x, coefs, color=style.SHADE, lw=0.8, alpha=0.6)
         for k, j in enumerate(largest):
             color, marker = style.CYCLE[k], style.MARKERS[k]
@@ -196,7 +199,7 @@ class PathDisplay(PanelDisplay):
         ax.set_ylabel("weight")
         typical = float(np.median(sizes.max(axis=1)))
         # a linear scale would draw the other points on zero
-        if typical > 0.0 and sizes.max() > style.WIDE * typical:
+        if typical > 0.0 and sizes.max() > WIDE * typical:
             ax.set_yscale("symlog", linthresh=10.0 ** np.floor(np.log10(typical)))
         rest = f"{d - len(largest)} more in grey" if d > len(largest) else None
         named = [self.weight_lines_[j] for j in largest]
@@ -224,7 +227,7 @@ def _draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quanti
     ax.fill_between(x, lower, upper, color=style.SHADE, alpha=0.22, lw=0)
     bounds = np.concatenate([lower, upper])
     bounds = bounds[np.isfinite(bounds)]
-    if bounds.size and bounds.min() > 0.0 and bounds.max() > style.WIDE * bounds.min():
+    if bounds.size and bounds.min() > 0.0 and bounds.max() > WIDE * bounds.min():
         ax.set_yscale("log")
         label_decades(ax.yaxis)
     ax.set_ylabel(quantity)
@@ -234,5 +237,5 @@ def _draw_interval(ax: Any, x: Any, lower: np.ndarray, upper: np.ndarray, quanti
 
 def _label_norms(ax: Any, places: np.ndarray, ps: np.ndarray) -> None:
     """Label an axis with the values of p, at these places."""
-    ax.set_xticks(places, labels=[norm_text(p) for p in ps])
+    ax.set_xticks(places, labels=["∞" if np.isinf(p) else f"{p:.3g}" for p in ps])
     ax.set_xlabel("p, the norm of distances")
