@@ -106,7 +106,7 @@ REFUSED = [
     (lambda: mm.margin_path(X, Y, Cs=[HUGE]), "Cs must be positive numbers"),
     (fit(X, class_weight={0: 0, 1: 1}), "class_weight leaves only one class with a positive weight"),
     (lambda: OnlineMarginClassifier().partial_fit(X, Y, classes=[0, np.inf]), "Label 1 .counted.* is inf"),
-    (lambda: mm.compare(X, Y, [1, "dcd", None]), r"names and rule objects such as MPU\(\); got 1"),
+    (lambda: mm.compare(X, Y, [1, "dcd", None]), r"names and algorithm objects such as MPU\(\); got 1"),
     (lambda: OnlineMarginClassifier(fit_intercept=2).fit(X, Y), "fit_intercept must be True or False; got 2"),
     (fit(X, callback=lambda report: [1]), "callback must return True to end the fit, else .*; got a list"),
     (lambda: mm.verify(MaxMarginClassifier().fit(X, Y), X, Y + 1), r"label \d .* is 2, no class of"),

@@ -22,7 +22,7 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_598,  # 16,000
+    "code lines of the package": 17_580,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 16,  # 16

@@ -28,11 +28,8 @@ from ..numerics.sums import EPS, Plain
 from ..problem.multiclass import Parts, named_parts, python_label
 from .decisions import class_codes, scheme_of
 
-# Without caps, the share of the largest dual variable below which a dual variable counts as 0: interior points leave
-# smaller ones on rows whose dual variable is 0 at the optimum. A round value; not tuned.
-NEGLIGIBLE = 1e-6
 SHOWN = 5  # rows of a list that the text names: as many as fit on a line
-# Bound of the relative rounding error of margins, by which they are enlarged before a theorem uses them.
+# bound of the relative rounding error of margins, by which they are enlarged before a theorem uses them
 _MARGIN_ROUNDING = 1e-12
 
 
@@ -82,8 +79,9 @@ class PartReport:
 
     @property
     def carries(self) -> np.ndarray:
-        """Support vectors: rows with a dual variable above the share `open` of its cap (without caps: `NEGLIGIBLE`)."""
-        least = self.open * self.cap if self.capped else NEGLIGIBLE * self.dual.max(initial=0.0)
+        """Support vectors: rows with a dual variable above the share `open` of its cap, or 1e-6 of the largest."""
+        # interior points leave smaller ones on rows whose dual variable is 0 at the optimum
+        least = self.open * self.cap if self.capped else 1e-6 * self.dual.max(initial=0.0)
         return self.dual > least
 
     @property
@@ -380,7 +378,7 @@ def _part(
             alpha = dual / square if square > 0.0 else dual
     without = None
     if products is not None and np.isfinite(upper) and np.isfinite(alpha).all():
-        rounding = _MARGIN_ROUNDING * np.abs(margin) + _MARGIN_ROUNDING * (np.abs(scores) + abs(b))
+        rounding = _MARGIN_ROUNDING * (np.abs(margin) + np.abs(scores) + abs(b))
         margins = np.where(here, margin + rounding, 2.0)  # above one, so that other rows have no loss
         without = left_out(problem, y, weights, alpha, margins, upper, products)
     cap = np.where(here, problem.caps(weights), 0.0)

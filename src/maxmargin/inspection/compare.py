@@ -28,7 +28,6 @@ from ..numerics.sizes import draw_seeds
 from ..problem.multiclass import named_parts, parts_of, python_label
 from ..problem.problem import Problem, Status
 
-MAX_EPOCHS = 1000
 TABLE = (
     "algorithm", "class", "status", "margin", "at most", "objective", "at least", "gap", "updates", "seconds",
 )  # fmt: skip
@@ -215,7 +214,7 @@ def compare(
     named = _by_name((KERNEL_ALGORITHMS if kernels else ALGORITHMS) if algorithms is None else algorithms)
     if unused := {"algorithm", "warm_start", "n_jobs", "verbose"} & parameters.keys():
         raise TypeError(f"compare() has no use for {min(unused)!r}, as algorithms run in turn: leave it out.")
-    model: Any = cls(**{"max_iter": MAX_EPOCHS} | parameters)
+    model: Any = cls(**{"max_iter": 1000} | parameters)
     problem = model._problem()
     ready = {name: as_algorithm(one) for name, one in named.items()}  # raises for unknown names and schedules
     refused = {
@@ -227,7 +226,7 @@ def compare(
     if not running:
         text = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
         raise ValueError(f"none of the algorithms solves this problem ({text}): name another.")
-    tasks = _Tasks(model, problem, X, y, sample_weight, random_state, callback)
+    problems = _Problems(model, problem, X, y, sample_weight, random_state, callback)
     entries: list[Entry] = []
     deadline, left = Deadline(), running
     for number, name in enumerate(running, 1):
@@ -237,7 +236,7 @@ def compare(
             compiled = seconds_compiled()
             deadline = Deadline(model.max_time)
             with deadline.interruptible():
-                found = tasks.entries(name, ready[name], deadline)
+                found = problems.entries(name, ready[name], deadline)
         entries, left = entries + found, running[number:]
         if deadline.stopped.is_set():
             break
@@ -247,7 +246,7 @@ def compare(
     return comparison
 
 
-class _Tasks:
+class _Problems:
     """The binary problems of a comparison: each class against the rest, or with a kernel pairs of classes.
 
     Parameters
@@ -300,8 +299,13 @@ class _Tasks:
 
 def _report(callback: Any, name: str, label: Any, numbers: Iterator[int], row: Epoch) -> bool:
     """Pass the report of an epoch to the callback; return whether it ends the run."""
-    reached = row.seconds, row.lower, row.upper, row.gap, row.visits, row.updates
-    return callback is not None and bool(callback(Report(next(numbers), *reached, name, label, row.margin)))
+    if callback is None:
+        return False
+    report = Report(
+        round=next(numbers), seconds=row.seconds, lower=row.lower, upper=row.upper, gap=row.gap,
+        presentations=row.visits, steps=row.updates, stage=name, label=label, margin=row.margin,
+    )  # fmt: skip
+    return bool(callback(report))
 
 
 def _padded(column: Sequence[str]) -> list[str]:
@@ -316,11 +320,13 @@ def _by_name(algorithms: Any) -> dict[str, Any]:
     single = isinstance(algorithms, str) or not isinstance(algorithms, Iterable)
     algorithms = [algorithms] if single else list(algorithms)
     if not algorithms:
-        raise ValueError("algorithms must hold at least one name or rule object.")
+        raise ValueError("algorithms must hold at least one name or algorithm object.")
     named: dict[str, Any] = {}
     for algorithm in algorithms:
         if not isinstance(algorithm, str | Algorithm) or algorithm == "auto":
-            raise ValueError(f"algorithms must hold names and rule objects such as MPU(); got {algorithm!r}.")
+            raise ValueError(
+                f"algorithms must hold names and algorithm objects such as MPU(); got {algorithm!r}."
+            )
         name = _name(algorithm)
         if algorithm in named.values() or (name in named and "(" not in name):
             raise ValueError(f"algorithms must not hold the same one twice; got {name!r} twice.")

@@ -1,1 +1,1 @@
-"""Model files, and models for other programs (ONNX, liblinear, libsvm, JSON)."""
+"""Model files, certificate files, and models for other programs (ONNX, liblinear, libsvm)."""

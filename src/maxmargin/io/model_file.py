@@ -24,7 +24,7 @@ from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, 
 from ..numerics.files import Fault, faults_of, written_whole
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Status
-from .sealed_file import ModelFileError, pack, plain, unpack
+from .container import ModelFileError, pack, plain, unpack
 
 Model = (
     MaxMarginClassifier | KernelMaxMarginClassifier | OnlineMarginClassifier
@@ -60,16 +60,16 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         names = ", ".join(cls.__name__ for cls in _LAYOUTS)
         raise ModelFileError(f"save writes models of {names}; got {type(model).__name__}.")
     check_is_fitted(model)
-    attributes, parts = _LAYOUTS[kind]
+    attributes, sections = _LAYOUTS[kind]
     fitted: Record = {}
     arrays: Arrays = {}
     for name in attributes:
-        value = getattr(model, _ATTRIBUTES.get(name, f"{name}_"))
+        value = getattr(model, f"{name}_")
         if isinstance(value, np.ndarray):
             arrays[name] = value
         else:
             fitted[name] = plain(value)
-    for write, _ in parts:
+    for write, _ in sections:
         write(model, fitted, arrays)
     record = {"class": kind.__name__, "parameters": _parameters_of(model, kind), "fitted": fitted}
     content = pack(arrays, record)
@@ -109,11 +109,11 @@ def _model(record: Record, arrays: Arrays) -> Model:
     if cls is None:
         raise Fault(f"models of class {record['class']!r} need a newer version of maxmargin; install it.")
     model = cls(**_parameters_from(record["parameters"]))
-    (attributes, parts), fitted = _LAYOUTS[cls], record["fitted"]
+    (attributes, sections), fitted = _LAYOUTS[cls], record["fitted"]
     for name in attributes:
         value = arrays[name] if name in arrays else fitted[name]
-        setattr(model, _ATTRIBUTES.get(name, f"{name}_"), _TYPES[name](value) if name in _TYPES else value)
-    for _, read in parts:
+        setattr(model, f"{name}_", _TYPES[name](value) if name in _TYPES else value)
+    for _, read in sections:
         read(model, fitted, arrays)
     return model
 
@@ -167,7 +167,7 @@ _PARAMETERS: dict[str, Callable[[Any], Any]] = {
 def _encode(instance: Any, name: str, arrays: Arrays) -> Record:
     """Return the fields of a dataclass as JSON has them; arrays among them go to `arrays`, as ``name.field``.
 
-    Kernels are left out: they are those of the model.
+    Kernels are left out: they are those of the model. The types of the fields tell `_decode` what the values are.
     """
     record: Record = {}
     for field in fields(instance):
@@ -257,7 +257,7 @@ def _write_expansion(model: Any, record: Record, arrays: Arrays) -> None:
 
 
 def _read_expansion(model: Any, record: Record, arrays: Arrays) -> None:
-    """Read the support vectors and the kernel, and make the machine that predicts with them."""
+    """Read the support vectors and the kernel, and make what predicts with them."""
     values = record["kernel"]["fields"]
     if "parameters" in values:
         values["parameters"] = tuple(values["parameters"].items())
@@ -283,7 +283,7 @@ def _write_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     """Write the bounds with their dual weights, the proofs about hard margins, and the reports of the fit."""
     certificate = model.certificate_
     parts = enumerate(certificate.certificates)
-    record["one_vs_rest"], record["message"] = isinstance(certificate, Certificates), model.message_
+    record["several"], record["message"] = isinstance(certificate, Certificates), model.message_
     record["certificates"] = [_encode(part, f"certificate.{k}", arrays) for k, part in parts]
     # reports and verdicts name a problem by its place among the certificates
     place: dict[Any, Any] = {None: None}
@@ -306,7 +306,7 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
     found = enumerate(record["certificates"])
     parts = tuple(_decode(Certificate, part, f"certificate.{k}", arrays, kernel) for k, part in found)
     labels = named_parts(parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_)), model.classes_)
-    model.certificate_ = Certificates(tuple(labels), parts) if record["one_vs_rest"] else parts[0]
+    model.certificate_ = Certificates(tuple(labels), parts) if record["several"] else parts[0]
     names: dict[Any, Any] = {None: None} | dict(enumerate(labels))
     reports = [_decode(Report, report, "", arrays, kernel) for report in record["history"]]
     model.history_ = [replace(report, label=names[report.label]) for report in reports]
@@ -318,7 +318,7 @@ def _read_certificates(model: Any, record: Record, arrays: Arrays) -> None:
         verdicts[names[place]] = proof = _decode(kind, verdict, f"verdict.{k}", arrays, kernel)
         require_rows(proof.support, parts[place or 0].rows)
     if verdicts:
-        model.verdict_ = verdicts if record["one_vs_rest"] else verdicts[None]
+        model.verdict_ = verdicts if record["several"] else verdicts[None]
 
 
 # streams
@@ -342,22 +342,21 @@ def _read_stream(model: Any, record: Record, arrays: Arrays) -> None:
 
 # the content of the files of each class
 
-Part = Callable[[Any, Record, Arrays], None]
+Section = Callable[[Any, Record, Arrays], None]
 _NAMES = (_write_names, _read_names)
 _EXPANSION = (_write_expansion, _read_expansion)
 _CERTIFICATES = (_write_certificates, _read_certificates)
 _FIT, _IMPORT = ("n_features_in", "n_iter", "status"), ("n_features_in", "origin")
 
-# Attributes whose names are not those in the file with an underscore, and those that JSON has as other types.
-_ATTRIBUTES = {"shape": "shape_fit_"}
-_TYPES: dict[str, Callable[[Any], Any]] = {"status": Status, "shape": tuple}
+# attributes that JSON has as other types
+_TYPES: dict[str, Callable[[Any], Any]] = {"status": Status, "shape_fit": tuple}
 
 # For each class, its fitted arrays and plain values by their names in the file, and the pairs of functions that write
 # and read the other parts of a model, in the order of reading.
-_LAYOUTS: dict[type[Any], tuple[tuple[str, ...], tuple[tuple[Part, Part], ...]]] = {
+_LAYOUTS: dict[type[Any], tuple[tuple[str, ...], tuple[tuple[Section, Section], ...]]] = {
     MaxMarginClassifier: (("coef", "intercept", "class_weight", *_FIT), (_NAMES, _CERTIFICATES)),
     KernelMaxMarginClassifier: (
-        ("intercept", "class_weight", "support", "dual_coef", "n_support", *_FIT, "gamma", "shape"),
+        ("intercept", "class_weight", "support", "dual_coef", "n_support", *_FIT, "gamma", "shape_fit"),
         (_NAMES, _EXPANSION, _CERTIFICATES),
     ),
     OnlineMarginClassifier: ((), (_NAMES, (_write_stream, _read_stream))),

@@ -18,17 +18,17 @@ from ..estimators.path import MaxMarginClassifierCV
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
-from .models import (
+from .container import ModelFileError
+from .foreign import (
+    KERNEL_MODELS,
     KINDS,
-    MACHINES,
     LinearModel,
-    check_machine,
+    check_kernel_model,
     check_numbers,
     check_room,
-    kernel_error,
-    labels_of,
+    ordered_classes,
+    unsupported_kernel,
 )
-from .sealed_file import ModelFileError
 
 CLASSIFIERS = (*KINDS, MaxMarginClassifierCV)
 
@@ -118,7 +118,10 @@ def register() -> None:
     # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
     options = {"zipmap": [True, False, "columns"]}
     for kind in CLASSIFIERS:
-        convert, name = _convert_machine if kind in MACHINES else _convert_linear, f"Maxmargin{kind.__name__}"
+        convert, name = (
+            _convert_kernel_model if kind in KERNEL_MODELS else _convert_linear,
+            f"Maxmargin{kind.__name__}",
+        )
         skl2onnx.update_registered_converter(
             kind, name, _shapes, convert, overwrite=True, parser=_outputs, options=options
         )
@@ -175,7 +178,7 @@ class _Graph:
         from onnx import TensorProto
 
         self.scope, self.container = scope, container
-        self.name, self.scores = (output.full_name for output in operator.outputs)
+        self.label_output, self.scores_output = (output.full_name for output in operator.outputs)
         self.X = self.node("Cast", operator.inputs[0].full_name, to=TensorProto.DOUBLE)
 
     def node(self, kind: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
@@ -199,7 +202,7 @@ class _Graph:
 
     def output_scores(self, scores: str) -> str:
         """Make scores the output."""
-        return self.node("Identity", scores, output=self.scores)
+        return self.node("Identity", scores, output=self.scores_output)
 
     def columns(self, scores: str, order: np.ndarray) -> str:
         """Reorder columns."""
@@ -210,7 +213,7 @@ class _Graph:
     def output_labels(self, labels: np.ndarray, places: str) -> None:
         """Make labels the output; `places` are their indices in `labels`."""
         wide = {"i": np.int64, "u": np.int64, "f": np.float64}.get(labels.dtype.kind, labels.dtype)
-        self.node("Gather", self.constant(labels.astype(wide)), places, output=self.name, axis=0)
+        self.node("Gather", self.constant(labels.astype(wide)), places, output=self.label_output, axis=0)
 
     def output_largest(self, values: str, labels: np.ndarray) -> None:
         """Make the label of the largest value the output; of equal values the first."""
@@ -226,11 +229,11 @@ def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
     (_compare_two if two else _compare_all)(graph, scores, linear.labels)
 
 
-def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
+def _convert_kernel_model(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a kernel machine."""
     model = operator.raw_operator
-    check_machine(model)
-    vectors, labels = model.support_vectors_, labels_of(model)
+    check_kernel_model(model)
+    vectors, labels = model.support_vectors_, ordered_classes(model)
     if sp.issparse(vectors):
         check_room(*vectors.shape)
         vectors = vectors.toarray()
@@ -250,8 +253,8 @@ def _convert_machine(scope: Any, operator: Any, container: Any) -> None:
         _compare_all(graph, scores, labels)
 
 
-def _places(labels: np.ndarray) -> np.ndarray:
-    """Return the place of each label in sorted order."""
+def _ranks(labels: np.ndarray) -> np.ndarray:
+    """Return the rank of each label in sorted order."""
     return np.argsort(np.argsort(labels))
 
 
@@ -259,7 +262,7 @@ def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
     """Output the score of the larger label; the second of `labels` is predicted where its own score is positive."""
     from onnx import TensorProto
 
-    negated = bool(_places(labels)[0])
+    negated = bool(_ranks(labels)[0])
     scores = graph.node("Neg", scores) if negated else scores
     scores = graph.output_scores(scores)
     positive = graph.node("Less" if negated else "Greater", scores, 0.0)
@@ -268,9 +271,9 @@ def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
 
 def _compare_all(graph: _Graph, scores: str, labels: np.ndarray) -> None:
     """Output one score a class, in sorted order; of equal largest scores, the first of `labels` is predicted."""
-    places = _places(labels)
-    scores = graph.output_scores(graph.columns(scores, np.argsort(places)))
-    graph.output_largest(graph.columns(scores, places), labels)
+    ranks = _ranks(labels)
+    scores = graph.output_scores(graph.columns(scores, np.argsort(ranks)))
+    graph.output_largest(graph.columns(scores, ranks), labels)
 
 
 def _compare_pairs(graph: _Graph, scores: str, labels: np.ndarray, model: Any, parts: Parts) -> None:
@@ -282,10 +285,10 @@ def _compare_pairs(graph: _Graph, scores: str, labels: np.ndarray, model: Any, p
 
     pairs, by_pairs = np.array(parts.labels), model.decision_function_shape == "ovo"
     first, second = (np.eye(parts.count)[side] for side in pairs.T)
-    places = _places(labels)
+    ranks = _ranks(labels)
     if by_pairs:  # in sorted order of the classes; votes are counted from the rounded scores
-        ordered = np.sort(places[pairs], axis=1)
-        signs = np.where(places[pairs[:, 0]] == ordered[:, 0], 1.0, -1.0)
+        ordered = np.sort(ranks[pairs], axis=1)
+        signs = np.where(ranks[pairs[:, 0]] == ordered[:, 0], 1.0, -1.0)
         order = np.lexsort(ordered.T[::-1])
         scores = graph.output_scores(graph.columns(graph.node("Mul", scores, signs), order))
         scores = graph.node("Mul", graph.columns(scores, np.argsort(order)), signs)
@@ -297,7 +300,7 @@ def _compare_pairs(graph: _Graph, scores: str, labels: np.ndarray, model: Any, p
     sums = graph.node("MatMul", scores, first - second)
     divisor = graph.node("Mul", graph.node("Add", graph.node("Abs", sums), 1.0), 3.0)
     values = graph.node("Add", votes, graph.node("Div", sums, divisor))
-    values = graph.columns(graph.output_scores(graph.columns(values, np.argsort(places))), places)
+    values = graph.columns(graph.output_scores(graph.columns(values, np.argsort(ranks))), ranks)
     graph.output_largest(values if model.break_ties else votes, labels)
 
 
@@ -317,4 +320,4 @@ def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
         if isinstance(kernel, Sigmoid):
             return graph.node("Tanh", shifted)
         return graph.node("Pow", shifted, float(kernel.degree))
-    raise kernel_error(kernel)
+    raise unsupported_kernel(kernel)

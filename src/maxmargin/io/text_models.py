@@ -21,13 +21,21 @@ import scipy.sparse as sp
 from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import Fault, faults_of, written_whole
-from .models import C_INT, LinearModel, check_machine, check_numbers, kernel_error, labels_of, whole_labels
-from .sealed_file import ModelFileError
+from .container import ModelFileError
+from .foreign import (
+    C_INT,
+    LinearModel,
+    check_kernel_model,
+    check_numbers,
+    integers_of,
+    ordered_classes,
+    unsupported_kernel,
+)
 
-ONE_PROBLEM = "MCSVM_CS"  # all classes in one problem: of two classes, too, each has a row of weights
+CRAMMER_SINGER = "MCSVM_CS"  # of two classes, too, each has a row of weights
 LIBLINEAR_SOLVERS = (
-    "L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", ONE_PROBLEM, "L1R_L2LOSS_SVC", "L1R_LR",
-    "L2R_LR_DUAL",
+    "L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", CRAMMER_SINGER, "L1R_L2LOSS_SVC",
+    "L1R_LR", "L2R_LR_DUAL",
 )  # fmt: skip
 LIBSVM_KERNELS: dict[str, Any] = {
     "linear": Linear, "polynomial": Polynomial, "rbf": Gaussian, "sigmoid": Sigmoid
@@ -61,7 +69,7 @@ def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[i
     C nor the norm have a place in the file.
     """
     linear = LinearModel.of(model)
-    numbers = whole_labels(linear.labels, model.classes_, labels)
+    numbers = integers_of(linear.labels, model.classes_, labels)
     biased = bool(linear.intercept.any())
     # a line of the file is a feature
     rows = np.column_stack([linear.coef, linear.intercept]).T if biased else linear.coef.T
@@ -112,7 +120,7 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     classes, features = header.count("nr_class", 2), header.count("nr_feature", 1)
     labels, bias = header.labels(classes), float(header.numbers("bias", float)[0])
     biased = bias >= 0.0
-    columns = classes if classes > 2 or solver == ONE_PROBLEM else 1
+    columns = classes if classes > 2 or solver == CRAMMER_SINGER else 1
     weights = np.array([weight for number, line in lines for weight in _numbers(line.split(), float, number)])
     _check_length(weights.size, (features + biased) * columns)
     weights = weights.reshape(-1, columns)
@@ -150,13 +158,13 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
     Numbers have 17 digits and come back as they were; entries of 0 are left out. ``svm_type`` is ``c_svc`` whatever
     the loss was: it does not matter to predictions.
     """
-    check_machine(model)
-    kernel, labels_in_order, counts = model.kernel_, labels_of(model), model.n_support_
+    check_kernel_model(model)
+    kernel, ordered, counts = model.kernel_, ordered_classes(model), model.n_support_
     name = next((name for name, kind in LIBSVM_KERNELS.items() if type(kernel) is kind), None)
     if name is None:
-        raise kernel_error(kernel)
+        raise unsupported_kernel(kernel)
     parameters = [one for one in KERNEL_PARAMETERS if hasattr(kernel, one)]
-    count = len(labels_in_order)
+    count = len(ordered)
     if count > 2 and model.multi_class_ == "ovr":
         raise ModelFileError(
             "libsvm compares classes in pairs, and this model compares each class with the rest: fit with "
@@ -164,7 +172,7 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
         )
     vectors: Any = sp.csr_matrix(model.support_vectors_)
     check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors.data)
-    numbers = whole_labels(labels_in_order, model.classes_, labels)
+    numbers = integers_of(ordered, model.classes_, labels)
     # of two classes, the first in the file is the positive one
     order = np.arange(count)[::-1] if count == 2 else np.arange(count)
     ends = np.cumsum(counts)
@@ -321,17 +329,15 @@ def _write(path: str | os.PathLike[str], header: Iterable[str], rows: Iterable[s
 
 
 def _sections(
-    path: str | os.PathLike[str], opening: str, block: str
+    path: str | os.PathLike[str], first_word: str, last_header_line: str
 ) -> tuple[_Header, list[tuple[int, bytes]]]:
     """Return the header of a text model, and the numbered lines of its block.
 
     Parameters
     ----------
     path : str or path-like
-    opening : str
-        The first word of the file.
-    block : str
-        The line after which the block begins.
+    first_word, last_header_line : str
+        The block begins below the latter.
 
     Raises
     ------
@@ -340,18 +346,20 @@ def _sections(
     """
     content = Path(path).read_bytes()
     lines = content.splitlines()
-    if not content.startswith(opening.encode() + b" "):
-        raise Fault(f"this is not such a model file: it does not begin with {opening!r}; name another file.")
+    if not content.startswith(first_word.encode() + b" "):
+        raise Fault(
+            f"this is not such a model file: it does not begin with {first_word!r}; name another file."
+        )
     header = _Header()
     numbered = list(enumerate(lines, 1))
     for number, line in numbered:
-        if line.strip() == block.encode():
+        if line.strip() == last_header_line.encode():
             if not content.endswith(b"\n"):
                 raise Fault("the last line is not complete; copy or write the file again.")
             return header, numbered[number:]
         name, _, value = line.decode(errors="replace").strip().partition(" ")
         header[name] = value.strip()
-    raise Fault(f"the file is cut short: there is no line {block!r}; copy or write it again.")
+    raise Fault(f"the file is cut short: there is no line {last_header_line!r}; copy or write it again.")
 
 
 class _Header(dict[str, str]):

@@ -15,8 +15,6 @@ from ..numerics.files import Fault, place_of
 from .table import Block, Expected, Layout, check_finite, columns, repeated
 
 _ARROW_FILE = b"ARROW1"  # the first bytes
-# bytes of a column that are read at a time: more costs memory for each column, less costs reads
-_BUFFER = 1 << 18
 
 
 def open_columnar(data: Any, expected: Expected) -> Layout:
@@ -81,8 +79,8 @@ def _tables(data: Any, parquet: bool, wanted: list[str], rows: int) -> Iterator[
         from pyarrow.parquet import ParquetFile
 
         done = 0
-        # buffers: else the columns of a whole group of rows are read at once
-        with ParquetFile(data, buffer_size=_BUFFER, pre_buffer=False) as file:
+        # of each column 256 kB: else the columns of a whole group of rows are read at once
+        with ParquetFile(data, buffer_size=1 << 18, pre_buffer=False) as file:
             for batch in file.iter_batches(rows, columns=wanted):
                 done += batch.num_rows
                 yield pa.Table.from_batches([batch])

@@ -23,7 +23,6 @@ SPACES = " "  # stands for runs of spaces and tabs
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "space": SPACES, "whitespace": SPACES}
 # as pandas, polars, R and spreadsheets write them
 BOOLEANS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0, "TRUE": 1.0, "FALSE": 0.0}
-_SNIFFED = 20  # lines
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def open_table(path: Path, expected: Expected) -> Layout:
     """Look at the beginning of a text table: it is as `expected` says, else as `csv.Sniffer` and the first line do."""
     text, ratio = first_megabyte(path)
     lines = text.decode("utf-8", "replace").splitlines(keepends=True)
-    delimiter = expected.delimiter or ("\t" if ending(path) == ".tsv" else _sniffed(lines[:_SNIFFED]))
+    delimiter = expected.delimiter or ("\t" if ending(path) == ".tsv" else _sniffed(lines[:20]))
     rows = filter(None, _fields(lines, delimiter))
     names = next(rows, [])
     header = _has_header(names, expected)

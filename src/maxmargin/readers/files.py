@@ -19,11 +19,11 @@ from .table import DataError, TooLargeError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-ARROW, DELIMITED = (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".data")  # ends of names
+# ends of names; text with any other one is svmlight text
+ARROW = (".arrow", ".feather", ".ipc")
+DELIMITED = (".csv", ".tsv", ".data")
 OTHER_THAN_TEXT = (".npy", ".npz", ".parquet", *ARROW)
-SVMLIGHT, TABLE = "", ".csv"  # kinds of text
 CHANGED = "the file was changed while it was read; read it again."
-_MEGABYTE = 1 << 20  # bytes: enough to estimate the memory that a file takes, and read in a millisecond
 
 
 def paths_of(paths: Paths) -> list[Path]:
@@ -47,7 +47,7 @@ def ending(path: Path) -> str:
 
 
 def kind_of(path: Path, table: bool = False) -> str:
-    """Return the end of the name that says the format of a file; TABLE or SVMLIGHT for text.
+    """Return the end of the name that says the format of a file; of all text tables ".csv", of svmlight text "".
 
     `table` says whether an option about text tables is given. Raise Fault where the file cannot be read.
     """
@@ -55,7 +55,7 @@ def kind_of(path: Path, table: bool = False) -> str:
     if not path.is_file():
         raise Fault("a pipe or device can be read only once; write the data to a file first.")
     if kind not in OTHER_THAN_TEXT:
-        return TABLE if table or kind in DELIMITED else SVMLIGHT
+        return ".csv" if table or kind in DELIMITED else ""
     if path.suffix.lower() != kind:
         raise Fault(f"a {kind} file cannot be read in compressed form; decompress it first.")
     return kind
@@ -97,11 +97,11 @@ def first_megabyte(path: Path) -> tuple[bytes, float]:
     """Return the first megabyte of a text, and the length of the whole over it (estimated where it is compressed)."""
     with open(path, "rb") as raw:
         opener = COMPRESSED.get(path.suffix.lower())
-        text = (opener(raw, "rb") if opener else raw).read(_MEGABYTE)
+        text = (opener(raw, "rb") if opener else raw).read(1 << 20)
         bytes_read = max(raw.tell(), 1)
     if not text.strip():
         raise Fault("the file is empty.")
-    ratio = max(path.stat().st_size / bytes_read, 1.0) if len(text) == _MEGABYTE else 1.0
+    ratio = max(path.stat().st_size / bytes_read, 1.0) if len(text) == 1 << 20 else 1.0
     return text.removeprefix(BOM_UTF8), ratio
 
 

@@ -37,8 +37,6 @@ SUFFIX = ".maxmargin-cache"
 IN_MEMORY_COPIES = 2.0
 CSR = ("data", "indices", "indptr")  # the arrays of sparse rows
 _HEADER = "header.json"
-_ROWS = 1 << 20  # codes that are rewritten at a time: 4 MB
-_LONGEST = 150  # bytes of the name of a source within that of its cache
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def open_rows(
     if not layout.has_labels:
         raise DataError(f"{first}: the file has no labels; add a label to each row.")
     stamps = found.stamps()
-    name = os.fsencode(first.name)[:_LONGEST].decode(errors="ignore")
+    name = os.fsencode(first.name)[:150].decode(errors="ignore")  # of 255 bytes that names have
     # the first part of the digest is that of the paths, the second of all else
     facts = [path for path, *_ in stamps], (stamps, layout.features, layout.label, layout.remembered)
     parts = [sha256(repr(one).encode()).hexdigest()[:10] for one in facts]
@@ -275,8 +273,9 @@ def _write_arrays(folder: Path, source: Source, interrupted: Callable[[], bool])
 
 
 def _rewrite(path: Path, kind: Any, function: Callable[[np.ndarray], Any]) -> None:
-    """Replace the entries of an array by a function of them, in parts."""
+    """Replace the entries of an array by a function of them, 4 MB at a time."""
     entries = np.memmap(path, kind, "r+")
-    for start in range(0, entries.size, _ROWS):
-        entries[start : start + _ROWS] = function(entries[start : start + _ROWS])
+    for start in range(0, entries.size, 1 << 20):
+        part = slice(start, start + (1 << 20))
+        entries[part] = function(entries[part])
     entries.flush()

@@ -17,7 +17,7 @@ from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from .arrays import open_npy, open_npz
 from .columnar import open_columnar
 from .delimited import open_table
-from .files import ARROW, CHANGED, DELIMITED, TABLE, check_file, data_errors, ending, kind_of, require_memory
+from .files import ARROW, CHANGED, DELIMITED, check_file, data_errors, ending, kind_of, require_memory
 from .svmlight import TEXT, in_columns, open_svmlight
 from .table import Classes, DataError, Expected, Layout, Table, listed
 
@@ -195,7 +195,7 @@ def _layout(path: Path, labels: Path | None, expected: Expected) -> Layout:
         return open_npz(path)
     if kind == ".npy":
         return open_npy(path, labels)
-    if kind == TABLE:
+    if kind == ".csv":
         return open_table(path, expected)
     return open_columnar(path, expected) if kind in (".parquet", *ARROW) else open_svmlight(path, expected)
 

@@ -17,7 +17,6 @@ from .files import data_errors, first_megabyte, open_data
 from .table import Block, DataError, Expected, Layout, whole
 
 TEXT = "svmlight text"
-_LARGEST_INDEX = 2**31 - 1  # of 32 bits
 # bytes of a stream read at a time: classes that are not named have to occur in the first block
 BLOCK = 1 << 22
 STANDARD_INPUT = Path("-")
@@ -59,9 +58,9 @@ def _rows(texts: Iterable[bytes], width: int | None, first: int | None) -> Itera
     from .svmlight_loop import parse
 
     low, before = first or 0, 0
-    most = (
-        _LARGEST_INDEX if width is None else min(width - 1 + (1 if first is None else first), _LARGEST_INDEX)
-    )
+    most = 2**31 - 1  # of 32 bits
+    if width is not None:
+        most = min(width - 1 + (1 if first is None else first), most)
     for text in texts:
         lines = text if text.endswith(b"\n") else text + b"\n"
         letters = writable(np.frombuffer(lines, np.uint8))

@@ -16,7 +16,6 @@ from ..numerics.files import Fault
 
 LABEL_NAMES = ("label", "target", "class", "y")
 _MOST_CLASSES = 1 << 20  # labels that are kept in memory: about 100 MB
-_WHOLE = 2.0**53  # float64 numbers beyond are integers in any case
 Block = tuple[
     Any, np.ndarray | list[str] | None
 ]  # rows of a file as a matrix, and the label of each if there are any
@@ -137,7 +136,8 @@ class Layout:
 
 def whole(labels: np.ndarray) -> np.ndarray:
     """Return labels such as -1.0 and 3.0 as integers, which print as they were written, and others unchanged."""
-    if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < _WHOLE):
+    # beyond 2^53 float64 numbers are integers in any case
+    if labels.dtype.kind == "f" and np.all(labels == np.trunc(labels)) and np.all(np.abs(labels) < 2.0**53):
         return labels.astype(np.int64)
     return labels
 

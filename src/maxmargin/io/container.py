@@ -15,7 +15,7 @@ from safetensors import numpy as safetensors
 
 from ..numerics.files import Fault
 
-FORMAT = 1
+VERSION = 1
 
 
 class ModelFileError(ValueError):
@@ -25,8 +25,8 @@ class ModelFileError(ValueError):
 def pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> bytes:
     """Return the content of a file."""
     contiguous = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
-    record = {"format": FORMAT, "sha256": _digest(_text(model), contiguous), "model": model}
-    return safetensors.save(contiguous, {"maxmargin": _text(record)})
+    record = {"format": VERSION, "sha256": _digest(_canonical(model), contiguous), "model": model}
+    return safetensors.save(contiguous, {"maxmargin": _canonical(record)})
 
 
 def unpack(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -43,15 +43,16 @@ def unpack(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.n
     if text is None:
         raise Fault("this is not a model file of maxmargin; name one that `save` wrote.")
     record = json.loads(text)
-    if record["format"] > FORMAT:
-        raise Fault(f"the file has format {record['format']}, above {FORMAT}; install a newer maxmargin.")
-    model = _text(record["model"])
+    if record["format"] > VERSION:
+        raise Fault(f"the file has format {record['format']}, above {VERSION}; install a newer maxmargin.")
+    model = _canonical(record["model"])
     if record["sha256"] != _digest(model, arrays):
         raise Fault("the file was altered after it was saved; its checksum does not match; copy it again.")
-    return json.loads(model, object_hook=_number), arrays
+    return json.loads(model, object_hook=_decode_nonfinite), arrays
 
 
-def _text(record: dict[str, Any]) -> str:
+def _canonical(record: dict[str, Any]) -> str:
+    """Return the text of a record that the checksum is about."""
     return json.dumps(record, allow_nan=False, separators=(",", ":"))
 
 
@@ -95,5 +96,6 @@ def plain(value: Any) -> Any:
     )
 
 
-def _number(value: dict[str, Any]) -> Any:
+def _decode_nonfinite(value: dict[str, Any]) -> Any:
+    """Return the number of an object such as {"float": "inf"}; other objects as they are."""
     return float(value["float"]) if value.keys() == {"float"} else value

@@ -1,4 +1,8 @@
-"""The parts of a model that files for other programs hold, from any classifier."""
+"""The parts of a model that files for other programs hold, from any classifier.
+
+Linear models have weights of features; kernel models have support vectors. Of two classes there is one score, positive
+for the second of the classes in their order here; liblinear and libsvm name the positive class first.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from ..estimators.online import OnlineMarginClassifier
 from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Kernel, Linear
 from ..numerics.sizes import memory_shortage
-from .sealed_file import ModelFileError
+from .container import ModelFileError
 
 C_INT = 2**31 - 1  # the largest int of C, of which such files are made
 
@@ -47,7 +51,7 @@ class LinearModel:
             If it has none, or if a weight is not finite.
         """
         _check_kind(model, "weights of features")
-        if isinstance(model, MACHINES):
+        if isinstance(model, KERNEL_MODELS):
             several = len(model.classes_) > 2 and model.multi_class_ == "ovo"
             if not isinstance(model.kernel_, Linear) or several:
                 raise ModelFileError(
@@ -55,7 +59,7 @@ class LinearModel:
                     'with multi_class="ovr": write the model with to_libsvm or to_onnx.'
                 )
             check_room(model.intercept_.size, model.support_vectors_.shape[1])
-        labels, coef = labels_of(model), np.asarray(model.coef_, float)
+        labels, coef = ordered_classes(model), np.asarray(model.coef_, float)
         intercept = np.ravel(model.intercept_).astype(float)
         check_numbers(coef_=coef, intercept_=intercept)
         return LinearModel(model.classes_, coef, intercept).reordered(np.searchsorted(model.classes_, labels))
@@ -76,8 +80,8 @@ class LinearModel:
         return LinearModel(self.labels[order], sign * self.coef, sign * self.intercept)
 
 
-MACHINES = (KernelMaxMarginClassifier, ImportedKernelClassifier)
-KINDS = (MaxMarginClassifier, OnlineMarginClassifier, ImportedLinearClassifier, *MACHINES)
+KERNEL_MODELS = (KernelMaxMarginClassifier, ImportedKernelClassifier)
+KINDS = (MaxMarginClassifier, OnlineMarginClassifier, ImportedLinearClassifier, *KERNEL_MODELS)
 
 
 def _check_kind(model: Any, what: str) -> None:
@@ -90,10 +94,10 @@ def _check_kind(model: Any, what: str) -> None:
     check_is_fitted(model)
 
 
-def check_machine(model: Any) -> None:
+def check_kernel_model(model: Any) -> None:
     """Raise ModelFileError where a model is no fitted classifier with support vectors."""
     _check_kind(model, "support vectors")
-    if not isinstance(model, MACHINES):
+    if not isinstance(model, KERNEL_MODELS):
         raise ModelFileError("this model has no support vectors: use to_liblinear or to_onnx.")
 
 
@@ -105,18 +109,18 @@ def check_room(rows: int, width: int) -> None:
         )
 
 
-def labels_of(model: Any) -> np.ndarray:
+def ordered_classes(model: Any) -> np.ndarray:
     """Return the classes in the order in which equal scores are decided: the first of these is predicted."""
     return getattr(model, "labels_", model.classes_)
 
 
-def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] | None) -> np.ndarray:
-    """Return the whole number that stands for each of the classes.
+def integers_of(ordered: np.ndarray, classes: np.ndarray, labels: Sequence[int] | None) -> np.ndarray:
+    """Return the whole number that stands for each class.
 
     Parameters
     ----------
-    names : ndarray of shape (n_classes,)
-        The classes in the order of the result.
+    ordered : ndarray of shape (n_classes,)
+        The classes in the order of the result (`ordered_classes`).
     classes : ndarray of shape (n_classes,)
         The classes sorted.
     labels : sequence of int or None
@@ -129,7 +133,7 @@ def whole_labels(names: np.ndarray, classes: np.ndarray, labels: Sequence[int] |
             f"a number for each of the {classes.size} classes, in sorted order, with labels=[0, 1, ...] (--labels "
             "0,1,...)."
         )
-    return given.astype(int)[np.searchsorted(classes, names)]
+    return given.astype(int)[np.searchsorted(classes, ordered)]
 
 
 def _is_c_int(value: Any) -> bool:
@@ -145,7 +149,7 @@ def check_numbers(**arrays: np.ndarray) -> None:
             raise ModelFileError(f"{name} contains numbers that are not finite; nothing is written.")
 
 
-def kernel_error(kernel: Kernel) -> ModelFileError:
+def unsupported_kernel(kernel: Kernel) -> ModelFileError:
     """Return the error of a format that cannot hold a kernel."""
     name = getattr(kernel, "function", kernel.name)
     return ModelFileError(
