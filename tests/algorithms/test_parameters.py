@@ -55,7 +55,10 @@ def test_unsupported_problems_are_refused_with_a_valid_remedy(name):
                     assert again is None or (again != remedy and phrase not in again)
 
 
-@pytest.mark.parametrize(("name", "value"), [("loss", "log"), ("C", 0.0), ("p", 0.5), ("power", 3)])
+UNDEFINED = [("loss", "log"), ("C", 0.0), ("p", 0.5), ("power", 3), ("intercept_scaling", 0.0)]
+
+
+@pytest.mark.parametrize(("name", "value"), UNDEFINED)
 def test_problems_that_are_not_defined_are_refused(name, value):
     with pytest.raises(ValueError, match=f"{name} must be"):
         Problem(**{"loss": "hinge", "C": 1.0, name: value})

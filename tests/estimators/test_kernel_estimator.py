@@ -81,8 +81,9 @@ def test_certificate_contains_the_optimum(kernel, intercept, loss, C):
 def test_two_classes_agree_with_svc(kernel):
     X, y = load_iris(return_X_y=True)
     X, y = X[50:], np.where(y[50:] == 1, "versicolor", "virginica")
-    svc = SVC(kernel=kernel, tol=1e-9).fit(X, y)
-    model = KernelMaxMarginClassifier(kernel=kernel, tol=1e-9).fit(X, y)
+    options = {"kernel": kernel, "gamma": "auto" if kernel == "rbf" else "scale", "tol": 1e-9}
+    svc = SVC(**options).fit(X, y)
+    model = KernelMaxMarginClassifier(**options).fit(X, y)
     scores = svc.decision_function(X)
     np.testing.assert_allclose(model.decision_function(X), scores, atol=1e-5 * np.abs(scores).max())
     np.testing.assert_array_equal(model.predict(X), svc.predict(X))

@@ -225,6 +225,8 @@ REFUSED = {
     "no row is of class 0 or of class 1": lambda m, s: margins_of(
         KernelMaxMarginClassifier(**OVO).fit(X, THREE_CLASSES), X[:1], [2], label=(0, 1)
     ),
+    "which are one problem": lambda m, s: margins_of(m, X, Y, label=1),
+    r"label must be one of \[": lambda m, s: margins_of(s, X, THREE_CLASSES, label=9),
     "takes 2 axes; got 1": lambda m, s: plots.PathDisplay(*POINT).plot(axes=plt.subplots()[1]),
     "A path that margin_path found": lambda m, s: plots.PathDisplay.from_path(m),
     "a path of two classes": lambda m, s: plots.PathDisplay.from_path(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse as sp
 from hypothesis import strategies as st
-from naive import p_norm
 
 from maxmargin import Problem
 
@@ -210,26 +209,3 @@ def conditioned(condition: str, n: int, d: int, seed: int):
         X[n // 2 :] = X[: n - n // 2]
         X[3], X[:, 0] = 0.0, X[:, -1]
     return X, y, rng.integers(1, 4, size=n) / 2.0
-
-
-def bounds_of(problem: Problem, X, y, s, w, b, alpha) -> tuple[float, float]:
-    """Return the bounds of a point by the definitions: margin and |v| / sum alpha, or dual and primal objective."""
-    p, q = problem.p, problem.q
-    a = np.minimum(alpha, problem.caps(s))
-    a = problem.balanced(y, a) if problem.free else a
-    a = np.zeros_like(y) if a is None else a
-    margins, v, u = y * (X @ w + b), X.T @ (a * y), w
-    if problem.rho:
-        v, u = np.append(v, problem.rho * (a @ y)), np.append(w, b / problem.rho)
-    length, size = p_norm(v, p), p_norm(u, q)
-    if problem.hard:
-        return max(margins.min() / size if size else 0.0, 0.0), length / a.sum() if a.any() else np.inf
-    upper = (0.5 * size**2 if problem.power == 2 else size) + problem.losses(margins, s).sum()
-    best = 0.0
-    for t in (1.0, 1.0 / max(length, 1.0)):
-        gains = problem.gains(t * a, s).sum()
-        if problem.power == 2:
-            best = max(best, gains - 0.5 * (t * length) ** 2)
-        elif t * length <= 1.0 + 1e-12:
-            best = max(best, gains / (1.0 + 1e-12))
-    return best, upper
