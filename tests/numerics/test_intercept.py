@@ -7,10 +7,9 @@ import pytest
 from effort import examples, thorough
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from maxmargin import Problem
-from maxmargin.problem.problem import best_intercept, best_multiple_and_intercept
+from maxmargin.problem.problem import best_intercept
 
 
 def minimisers(squared, z, y, s):
@@ -83,27 +82,3 @@ def test_one_dominant_weight_leaves_a_valid_minimiser(big):
     for s in (np.array([1.0, big, 1.0]), np.array([1.0 / big, 1.0, 1.0 / big])):
         first, last = minimisers(False, z, y, s)
         assert first <= Fraction(best_intercept(Problem("hinge", 1.0), z, y, s)) <= last
-
-
-@thorough
-@settings(max_examples=examples(20, 200))
-@given(st.integers(0, 2**31), st.integers(2, 30), st.booleans(), st.sampled_from((1e-3, 1e3)))
-def test_best_multiple_and_intercept_minimise_the_objective(seed, n, free, size):
-    """Newton's method in two variables, from a distant start, against a general minimiser started at its result."""
-    rng = np.random.default_rng(seed)
-    y = rng.permutation(np.where(np.arange(n) % 2, 1.0, -1.0))
-    z, weights = size * (rng.normal(size=n) + y), rng.integers(1, 4, size=n) / 2.0
-    problem = Problem("squared_hinge", 2.0, intercept="free" if free else "augmented")
-    b, length = size * rng.normal(), size * rng.random()
-
-    def value(t, other):
-        return 0.5 * (t * length) ** 2 + float(problem.losses(y * (t * z + other), weights).sum())
-
-    def near(x):  # a free intercept is a variable of its own, any other is multiplied by t
-        return value(x[0] / size, x[1]) if free else value(max(x[0], 0.0) / size, max(x[0], 0.0) / size * b)
-
-    t, other = best_multiple_and_intercept(problem, length**2, z, b, y, weights)
-    assert value(t, other) <= value(1.0, b) * (1.0 + 1e-14)  # n eps of the sum of losses
-    if value(t, other) != value(1.0, b):  # if no positive multiple is better, the input is returned
-        least = minimize(near, [t * size, other][: 1 + free], method="Nelder-Mead").fun
-        assert value(t, other) <= least + 1e-9 * max(least, 1.0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..numerics.sums import EPS, Plain, norm
-from ..problem.problem import Bracket, Problem, best_intercept, best_multiple_and_intercept
+from ..problem.problem import Bracket, Problem, best_intercept
 from ..solvers.decomposition import DualPoint
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def best_primal(
     b: float,
     length: float,
 ) -> tuple[float, float, float]:
-    """Return the multiple t of w and the intercept b with the best primal bound, and this bound.
+    """Return the intercept b with the best primal bound, the canonical multiple t of w, and this bound.
 
     Parameters
     ----------
@@ -188,19 +188,15 @@ def best_primal(
     b : float
         The intercept of the result if the intercept is not free.
     length : float
-        |w|_q, with the weight of an augmented intercept. For the squared hinge with the squared norm the best multiple
-        t is computed; for other soft margins t = 1.
+        |w|_q, with the weight of an augmented intercept.
 
     Returns
     -------
     t, b : float
+        t is 1 in soft problems.
     bound : float
         The margin (hard), or the objective (soft).
     """
-    squared = problem.loss == "squared_hinge" and problem.power == 2
-    if squared and not problem.hard and length > 0.0:
-        t, b = best_multiple_and_intercept(problem, length * length, z, b, y, weights)
-        return t, b, problem.primal(t * length, y * (t * z + b), weights)
     if problem.free:
         b = best_intercept(problem, z, y, weights)
     margins = y * (z + b)
@@ -225,7 +221,7 @@ def canonical_multiple(smallest: float, length: float) -> float:
 def primal_point(
     task: Task, w: np.ndarray, b: float, z: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float]:
-    """Return w and b at the best multiple and intercept, and their margin or objective, in any norm (`best_primal`).
+    """Return w, in canonical scale (hard), the best intercept, and their margin or objective, in any norm.
 
     z is w.x_i of every row, of shape (n,), if it is known: without it, it costs a product with the rows.
     """

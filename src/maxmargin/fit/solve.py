@@ -222,7 +222,7 @@ class LinearFit(Fit):
         return run, SCHEDULES[algorithm.schedule](run)
 
     def _points(self, algorithm: Program) -> Iterator[None]:
-        """Certify the iterates of a batch solver, one in each round, at the best multiple and intercept of w.
+        """Certify the iterates of a batch solver, one in each round, with the best intercept of w.
 
         A point that its solver estimates to be near is left as it is. Each counts as a pass.
         """

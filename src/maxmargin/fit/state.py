@@ -447,7 +447,7 @@ class Run(State):
     ) -> None:
         """Compute the bounds of a primal and a dual point, in any norm, and keep each point whose bound is better.
 
-        The primal point gets its best multiple and intercept.
+        The primal point gets its best intercept.
 
         Parameters
         ----------

@@ -26,10 +26,6 @@ import numpy as np
 
 LOSSES = ("hinge", "squared_hinge")
 INTERCEPTS = ("none", "free", "augmented")
-# Newton's method on piecewise quadratic losses: largest number of steps (3 to 6 are usual), and the relative decrease
-# of the objective, or relative determinant, that is rounding.
-MAX_STEPS = 100
-ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -320,7 +316,7 @@ def _root_of_slope(t: np.ndarray, c: np.ndarray, positive: np.ndarray, low: floa
     slope, sum c_i (b - t_i) over the rows with a positive loss, is piecewise linear and increasing.
     """
     b, before = 0.5 * (low + high), np.zeros(0, bool)
-    for _ in range(MAX_STEPS):
+    for _ in range(100):  # 3 to 6 are usual
         costly = (t > b) == positive  # rows with a positive loss, or with t_i = b, which add 0 to the slope
         weight = c * costly
         root = float((weight @ t) / weight.sum())  # of the slope, if this set of rows stays the same
@@ -329,66 +325,6 @@ def _root_of_slope(t: np.ndarray, c: np.ndarray, positive: np.ndarray, low: floa
         low, high, before = (b, high, costly) if root > b else (low, b, costly)
         b = root if low <= root <= high else 0.5 * (low + high)
     return b
-
-
-def best_multiple_and_intercept(
-    problem: Problem, norm2: float, z: np.ndarray, b: float, y: np.ndarray, weights: np.ndarray
-) -> tuple[float, float]:
-    """Return (t, b): the multiple t >= 0 of w with the smallest objective for squared losses, and its intercept.
-
-    A free intercept is optimised together with t, by Newton's method on the piecewise quadratic objective; any other
-    intercept is multiplied by t. Where no positive t is better, the result is (0, 0), or (1, b) with a free intercept.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the squared norm (``power=2``) and squared hinge.
-    norm2 : float
-        |w|_q^2, the weight of an augmented intercept included.
-    z : ndarray of shape (n,)
-        Scores w.x.
-    b : float
-        The intercept of w; for a free one, where to begin.
-    y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,)
-        Sample weights.
-    """
-    costs = problem.C * weights
-    rows, point = np.stack([y * z, y]), np.array([1.0, b])
-    if not problem.free:
-        rows, point = point[None] @ rows, point[:1]
-    slack, value = _slack_and_objective(rows, point, costs, norm2)
-    for _ in range(MAX_STEPS):
-        # half of the Hessian of the objective, over the rows with a positive loss
-        weighted = rows * (costs * (slack > 0.0))
-        curvature = weighted @ rows.T
-        curvature[0, 0] += 0.5 * norm2
-        if not np.linalg.det(curvature) > ROUNDING * curvature.diagonal().prod():
-            break
-        step, length = np.linalg.solve(curvature, weighted.sum(axis=1)) - point, 1.0
-        decrease = float(step @ curvature @ step)  # of the objective, if the same rows have a positive loss
-        if not decrease > ROUNDING * value:
-            break
-        slack, lower = _slack_and_objective(rows, point + step, costs, norm2)
-        # a line search by halving, with Armijo's condition: an equal objective may lie beyond the minimum
-        while not lower <= value - 1e-4 * length * decrease and length > ROUNDING:
-            length *= 0.5
-            slack, lower = _slack_and_objective(rows, point + length * step, costs, norm2)
-        if not lower < value:
-            break
-        point, value = point + length * step, lower
-    t = max(float(point[0]), 0.0)
-    if not problem.free:
-        return t, t * b
-    return (t, float(point[1])) if t > 0.0 and np.isfinite(point).all() else (1.0, b)
-
-
-def _slack_and_objective(
-    rows: np.ndarray, point: np.ndarray, costs: np.ndarray, norm2: float
-) -> tuple[np.ndarray, float]:
-    """Return the slack variables 1 - point.rows, and the objective; point is (t, b) or (t,), rows have shape (k, n)."""
-    slack = np.maximum(1.0 - point @ rows, 0.0)
-    return slack, 0.5 * float(point[0]) ** 2 * norm2 + float((costs * slack) @ slack)
 
 
 class Status(StrEnum):
