@@ -37,13 +37,13 @@ P_i be the problem without row i, and (w, b) any point, so that min P_i <= P_i(w
 every optimum of P_i labels row i correctly. By weak duality the left side is at least the dual value with a multiplier
 lambda >= 0 for the new constraint, that is, of dual variables with alpha_i = -lambda, which has no gain. They must
 balance if the intercept is free. Subtract theta = alpha_i + lambda from the dual variable of row i, and distribute
-theta over a pool of rows in proportions rho_j, sum rho_j = 1, with mean x' = sum rho_j x_j: add it to rows of the same
+theta over a pool of rows in shares pi_j, sum pi_j = 1, with mean x' = sum pi_j x_j: add it to rows of the same
 class, or subtract it from rows of the other class. Then v becomes v - theta y_i (x_i - x'), and the dual value changes
 by
 
     - gain(alpha_i) +- theta - (2 sigma theta A + theta^2 B) + theta y_i v.(x_i - x') - theta^2 |x_i - x'|^2 / 2,
 
-A = sum rho_j alpha_j / (4 C s_j), B = sum rho_j^2 / (4 C s_j) with the squared hinge, else 0; sigma = +1 where the dual
+A = sum pi_j alpha_j / (4 C s_j), B = sum pi_j^2 / (4 C s_j) with the squared hinge, else 0; sigma = +1 where the dual
 variables of the pool rise, -1 where they fall, and the term +- theta is sigma theta. If this change plus C s_i loss_i
 exceeds the gap G = P - D for some theta >= alpha_i that the bounds of the pool allow, row i is certainly *right*. With
 the constraint reversed, y_i (w'.x_i + b') >= 0 and theta <= alpha_i, it is certainly *wrong*. Nothing is assumed of
@@ -343,14 +343,14 @@ class LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class _Pool:
-    """Rows over which theta is distributed, in proportions rho, for all rows i of one class.
+    """Rows over which theta is distributed, in these shares, for all rows i of one class.
 
     Attributes
     ----------
     sign : float
         sigma: +1 where dual variables of the pool rise, -1 where they fall, 0 for no pool.
-    rho : ndarray of shape (n,)
-        Proportions, of sum one. Row i cannot be in its own pool: `left_out` removes rho_i and divides by 1 - rho_i.
+    shares : ndarray of shape (n,)
+        Of sum one. Row i cannot be in its own pool: `left_out` removes share i and divides by 1 minus it.
     sums : ndarray of shape (n,)
         <x', x_i> of every row.
     least, most : float
@@ -358,7 +358,7 @@ class _Pool:
     """
 
     sign: float
-    rho: np.ndarray
+    shares: np.ndarray
     sums: np.ndarray
     least: float
     most: float
@@ -413,14 +413,14 @@ def left_out(
     # the change of the dual value is theta slope - theta^2 curvature / 2 - gain_i, a parabola in theta
     for members, pool in pools:
         some = members & used
-        # own = rho_i of row i in its own pool; without it x', A and B change, and x_i - x' is divided by 1 - rho_i
-        a, own = alpha[some], pool.rho[some] if pool.sign > 0.0 else np.zeros(np.count_nonzero(some))
+        # own: the share of row i in its own pool; without it x', A and B change, and x_i - x' is divided by 1 - own
+        a, own = alpha[some], pool.shares[some] if pool.sign > 0.0 else np.zeros(np.count_nonzero(some))
         rest = 1.0 - own
-        mean, pool_square = float(signed @ pool.sums), float(pool.rho @ pool.sums)  # v.x' and |x'|^2
+        mean, pool_square = float(signed @ pool.sums), float(pool.shares @ pool.sums)  # v.x' and |x'|^2
         slope = y[some] * (v[some] - mean) / rest
         square = (rows.squares[some] - 2.0 * pool.sums[some] + pool_square) / rest**2
-        A = (float(pool.rho @ (alpha * cost)) - own * a * cost[some]) / rest
-        B = (float(pool.rho * pool.rho @ cost) - own**2 * cost[some]) / rest**2
+        A = (float(pool.shares @ (alpha * cost)) - own * a * cost[some]) / rest
+        B = (float(pool.shares * pool.shares @ cost) - own**2 * cost[some]) / rest**2
         slope = slope + pool.sign * (1.0 - 2.0 * A)
         curvature = np.maximum(square, 0.0) + 2.0 * B
         # the vertex of the parabola; it is clipped below to the theta that the pool and the sign of lambda allow
@@ -462,12 +462,12 @@ def _pools(
     choices = [(side, whole) for side in (1.0, -1.0) for whole in (False, True)]
     amounts = [np.where(y == side, alpha if whole else slack, 0.0) for side, whole in choices]
     used = [k for k, amount in enumerate(amounts) if 0.0 < float(amount.sum()) < np.inf]
-    rhos = [amounts[k] / amounts[k].sum() for k in used]
-    v, *means = rows.scores(np.array([alpha * y, *rhos]))
+    shares = [amounts[k] / amounts[k].sum() for k in used]
+    v, *means = rows.scores(np.array([alpha * y, *shares]))
     pools = []
-    for k, rho, sums in zip(used, rhos, means, strict=True):
+    for k, share, sums in zip(used, shares, means, strict=True):
         (side, whole), most = choices[k], float(amounts[k].sum())
-        pools.append((y == -side, _Pool(-1.0, rho, sums, 0.0 if whole else -most, most)))
+        pools.append((y == -side, _Pool(-1.0, share, sums, 0.0 if whole else -most, most)))
         if not whole:
-            pools.append((y == side, _Pool(1.0, rho, sums, -most, most)))
+            pools.append((y == side, _Pool(1.0, share, sums, -most, most)))
     return v, pools

@@ -338,31 +338,21 @@ def check_upper_bound(claim: Separable | Undecided, X: Any, y: np.ndarray) -> No
     """
     cert = claim.certificate
     require(cert.rows == y.size, f"the verdict is about {cert.rows} rows, not {y.size}: give its X and y.")
-    require_hard_margin(claim)
+    problem = cert.problem
+    same = problem.hard and (problem.p, problem.free) == (claim.p, claim.bias)
+    require(same, "the proof fails: the certificate of the verdict is about another problem.")
     support = check_support(cert, y.size)[0]
-    if isinstance(claim.kernel, Linear):
-        upper, above = _upper_bound(cert, X[support], y[support])
+    if not support.size:
+        upper, above = Side(np.inf, 0.0)
+    elif isinstance(claim.kernel, Linear):
+        rows = Sample(without_empty_columns(X[support])[0], y[support], np.ones(support.size))
+        upper, above = exact_dual_side(cert.problem, rows, cert.dual)
     else:
         task = KernelProblem(cert.problem, KernelSample(claim.kernel, X), y, np.ones(y.size))
         upper, above = task.dual_bound(cert.alpha)
     for bound in (claim.hi, cert.upper):
         failure = f"the upper bound fails: {bound:.17g} is claimed, the data give {upper:.17g}."
         require(upper <= bound + (above if upper < np.inf else 0.0), failure)
-
-
-def require_hard_margin(claim: Separable | Undecided) -> None:
-    """Raise CertificateError unless the certificate of a verdict is about the hard margin that the verdict states."""
-    problem = claim.certificate.problem
-    same = problem.hard and (problem.p, problem.free) == (claim.p, claim.bias)
-    require(same, "the proof fails: the certificate of the verdict is about another problem.")
-
-
-def _upper_bound(cert: Certificate, X: Any, y: np.ndarray) -> Side:
-    """Return the upper bound that the rows with a dual variable prove."""
-    if not y.size:
-        return Side(np.inf, 0.0)
-    sample = Sample(without_empty_columns(X)[0], y, np.ones(y.size))
-    return exact_dual_side(cert.problem, sample, cert.dual)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -157,12 +157,6 @@ def check_storage(X: Any) -> None:
             kind((X.data, X.indices, X.indptr), X.shape).check_format()
         elif sp.issparse(X) and X.format == "coo":
             kind((X.data, X.coords), X.shape)  # checks the coordinates
-        elif sp.issparse(X) and X.format == "lil":
-            for columns, values in zip(X.rows, X.data, strict=True):
-                if len(columns) != len(values) or (
-                    columns and not 0 <= min(columns) <= max(columns) < X.shape[1]
-                ):
-                    raise IndexError("a list of columns does not fit its row")
     except (ValueError, IndexError, TypeError) as error:
         raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
 

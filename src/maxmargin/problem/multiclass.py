@@ -71,14 +71,14 @@ class AgainstEachOther(Parts):
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.labels = self.pairs = list(combinations(range(count), 2))
+        self.labels = list(combinations(range(count), 2))
 
     def signs(self, k: int, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        i, j = self.pairs[k]
+        i, j = self.labels[k]
         return np.where(codes == i, 1.0, -1.0), (codes == i) | (codes == j)
 
     def sides(self, k: int, classes: np.ndarray) -> tuple[Any, Any]:
-        i, j = classes[list(self.pairs[k])].tolist()
+        i, j = classes[list(self.labels[k])].tolist()
         return j, i
 
     def packed(self, coefficients: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ class AgainstEachOther(Parts):
         return packed
 
     def unpacked(self, dual_coef: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(self.pairs), int(counts.sum())))
+        found = np.zeros((len(self.labels), int(counts.sum())))
         for k, row, columns in self._places(counts):
             found[k, columns] = dual_coef[row, columns]
         return found
@@ -100,25 +100,25 @@ class AgainstEachOther(Parts):
         """
         # of pair (i, j), class i has row j - 1, as j > i, and class j has row i
         ends = [0, *np.cumsum(counts).tolist()]
-        for k, (i, j) in enumerate(self.pairs):
+        for k, (i, j) in enumerate(self.labels):
             yield k, j - 1, slice(ends[i], ends[i + 1])
             yield k, i, slice(ends[j], ends[j + 1])
 
     def problems(self, code: int) -> np.ndarray:
-        return np.array([k for k, pair in enumerate(self.pairs) if code in pair])
+        return np.array([k for k, pair in enumerate(self.labels) if code in pair])
 
     def votes(self, scores: np.ndarray) -> np.ndarray:
         """Return the number of pairs that each class wins."""
         # a pair gives its vote to `second`; a positive score moves it to `first`
         classes = np.eye(self.count, dtype=np.float32)  # sums of small integers are exact
-        first, second = classes[np.array(self.pairs).T]
+        first, second = classes[np.array(self.labels).T]
         return (scores > 0.0).astype(np.float32) @ (first - second) + second.sum(axis=0)
 
     def values(self, scores: np.ndarray) -> np.ndarray:
         """Return votes plus a monotone map of the sums of scores to (-1/3, 1/3), which decides ties, as in SVC."""
         sums = np.zeros((scores.shape[0], self.count))
         # in this order for any number of rows, so that rounding is the same
-        for k, (i, j) in enumerate(self.pairs):
+        for k, (i, j) in enumerate(self.labels):
             sums[:, i] += scores[:, k]
             sums[:, j] -= scores[:, k]
         return self.votes(scores) + sums / (3.0 * (np.abs(sums) + 1.0))
