@@ -20,6 +20,7 @@ from maxmargin import MaxMarginClassifier, Problem, Status
 from maxmargin.algorithms import ALGORITHMS, FMP, IMA, MPU, PUMMA, Bias, Facts, bounds
 
 seeds = st.integers(0, 2**20)
+sampled = st.sampled_from
 MARGIN = 0.5  # the largest margin of planted patterns
 ROUNDED = 1.0 - 1e-10  # thousands of updates, each with a few roundings
 INTERCEPTS = {"none": {"fit_intercept": False}, "free": {"intercept": "free"}}
@@ -190,7 +191,7 @@ def test_updates_and_margin_satisfy_the_theorem(name, p, seed, n, d):
 @thorough
 @pytest.mark.parametrize("p", EXPONENTS)
 @settings(max_examples=examples(10, 60))
-@given(seeds, st.integers(4, 20), st.integers(2, 8), st.sampled_from((0.0, 0.3, 0.7)), st.booleans())
+@given(seeds, st.integers(4, 20), st.integers(2, 8), sampled((0.0, 0.3, 0.7)), st.booleans())
 def test_fmp_satisfies_its_bound(p, seed, n, d, share, free):
     """After the updates of the bound the margin exceeds gamma."""
     b = 1.5 * free
@@ -220,13 +221,7 @@ def test_pumma_satisfies_its_soft_bound(p, delta):
 @interpreted
 @thorough
 @settings(max_examples=examples(12, 60))
-@given(
-    seeds,
-    st.integers(4, 20),
-    st.integers(2, 6),
-    st.sampled_from((0.5, 0.2, 0.05)),
-    st.sampled_from((1.25, 2.0)),
-)
+@given(seeds, st.integers(4, 20), st.integers(2, 6), sampled((0.5, 0.2, 0.05)), sampled((1.25, 2.0)))
 def test_mpu_satisfies_theorem_1(seed, n, d, delta, delta_b):
     """Hard margin: the bound (10) on single updates, and the fraction of the margin before the run (11)."""
     X, y, _ = planted(seed, n, d, 2.0)
@@ -244,13 +239,7 @@ def test_mpu_satisfies_theorem_1(seed, n, d, delta, delta_b):
 @interpreted
 @thorough
 @settings(max_examples=examples(10, 60))
-@given(
-    seeds,
-    st.integers(3, 20),
-    st.integers(1, 6),
-    st.sampled_from((0.3, 0.05, 0.01)),
-    st.sampled_from((0.1, 3.0)),
-)
+@given(seeds, st.integers(3, 20), st.integers(1, 6), sampled((0.3, 0.05, 0.01)), sampled((0.1, 3.0)))
 def test_mpu_satisfies_theorem_2(seed, n, d, delta, C):
     """1-norm soft margin: the bound (22) on updates, the accuracy before the run (23) and after it (24)."""
     rng = np.random.default_rng(seed)
@@ -272,7 +261,7 @@ def test_mpu_satisfies_theorem_2(seed, n, d, delta, C):
 
 @interpreted
 @settings(max_examples=20)
-@given(st.floats(-4, 4), st.floats(-5, -1), st.sampled_from([1.5, 3.0, 10.0]), st.floats(0.1, 100.0))
+@given(st.floats(-4, 4), st.floats(-5, -1), sampled([1.5, 3.0, 10.0]), st.floats(0.1, 100.0))
 def test_parameters_follow_from_the_accuracy(c, digits, delta_b, R2):
     """MPU: 2 (delta_b / b) / (1 - delta_b / b) <= delta, and the cap I = C b is an integer. PUMMA: (1 - delta)^-2."""
     C, delta = 10.0**c, 10.0**digits
