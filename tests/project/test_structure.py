@@ -23,7 +23,7 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_530,  # 16,000
+    "code lines of the package": 17_504,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 16,  # 16

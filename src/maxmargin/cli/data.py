@@ -13,7 +13,7 @@ from ..numerics.progress import announce
 from ..readers import DataError, Expected, Table, read
 from ..readers.files import check_file
 from ..readers.sources import opened
-from ..readers.table import Classes
+from ..readers.table import Classes, expected_of
 
 
 def read_labelled(data: Path, n_features: int | None, columns: Expected) -> Table:
@@ -56,22 +56,6 @@ def stored_rows(
     return open_rows(data, cache_dir=cache_dir, interrupted=interrupted, **requirements)
 
 
-def stored_table(stored: Any) -> Table:
-    """Return what reports read of rows on disk, as a table."""
-    names = stored.feature_names, stored.label_name, stored.first_index, stored.remembered
-    return Table(stored.X, StoredLabels(stored.classes, stored.codes), *names)  # pyright: ignore[reportArgumentType]
-
-
-class StoredLabels:
-    """The labels of rows on disk, which are read where they are asked for."""
-
-    def __init__(self, classes: np.ndarray, codes: np.ndarray) -> None:
-        self.classes, self.codes, self.size = classes, codes, codes.size
-
-    def __getitem__(self, rows: Any) -> Any:
-        return self.classes[self.codes[rows]]
-
-
 def model_and_blocks(
     model_path: Path, data: Path, columns: Expected
 ) -> tuple[Any, Iterator[tuple[Any, np.ndarray | None]], Classes]:
@@ -82,23 +66,6 @@ def model_and_blocks(
     model, expected = _model_and_expected(model_path, data, columns)
     classes = Classes()
     return model, opened([data], [], expected).rows_for_model(classes), classes
-
-
-def expected_of(model: Any, columns: Expected) -> Expected:
-    """Return what a file has to hold for a fitted model.
-
-    The label column, the first index and the layout of text are by default those of the file of the fit.
-    """
-    names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
-    return replace(
-        columns,
-        n_features=model.n_features_in_,
-        label=columns.label or source.get("label"),
-        features=None if names is None else [str(name) for name in names],
-        first_index=source.get("first_index"),
-        header=source.get("header") if columns.header is None else columns.header,
-        delimiter=columns.delimiter or source.get("delimiter"),
-    )
 
 
 def _model_and_expected(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Expected]:

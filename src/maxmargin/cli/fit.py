@@ -6,14 +6,11 @@ import time
 from functools import partial
 from math import isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from .options import ESTIMATOR_OPTIONS, STOPPED, Result, command, dashed
-
-if TYPE_CHECKING:
-    from ..readers import Table
 
 
 @command(*ESTIMATOR_OPTIONS)
@@ -66,15 +63,15 @@ def fit(
     from ..fit.deadline import Deadline, result_of
     from ..numerics.files import check_place
     from ..numerics.sizes import available_memory
-    from ..readers.table import TooLargeError
-    from .data import read_labelled, stored_rows, stored_table
+    from ..readers.table import Table, TooLargeError
+    from .data import read_labelled, stored_rows
     from .display import PictureFile, Progress
 
     check_place(output, data)
     drawn = None if picture is None else PictureFile(picture, data, output)
     hard = isinf(chosen.get("C", 1.0))
     with Progress(quiet=quiet):
-        table, stored = None, None
+        table: Any = None
         if "memory" not in chosen:
             try:
                 table = read_labelled(data, n_features, columns)
@@ -86,8 +83,7 @@ def fit(
         problem = model._problem()  # faults of options are reported before rows are read in passes
         deadline = Deadline(model.max_time)  # of the first reading and the fit
         if table is None:
-            stored = stored_rows(data, n_features, columns, model.cache_dir, deadline.interrupted)
-            table = stored_table(stored)
+            table = stored_rows(data, n_features, columns, model.cache_dir, deadline.interrupted)
 
         import numpy as np
 
@@ -98,12 +94,12 @@ def fit(
     begin = time.perf_counter()
     with Progress("margin" if hard else "objective", quiet) as progress:
         model.set_params(callback=progress)
-        if stored is None:
+        if isinstance(table, Table):
             result_of(partial(model.fit, table.X, table.y))
         else:
             from ..estimators.partitioned import fit_stored
 
-            fit_stored(model, problem, stored, deadline)
+            fit_stored(model, problem, table, deadline)
     seconds = time.perf_counter() - begin
     model.set_params(callback=None)
     # for prediction, which reads files by names of columns or first index
@@ -139,7 +135,7 @@ def _classifier(parameters: dict[str, Any]) -> Any:
     return classifier(**parameters)
 
 
-def _report(model: Any, table: Table, seconds: float, output: Path) -> list[str]:
+def _report(model: Any, table: Any, seconds: float, output: Path) -> list[str]:
     """Return status, algorithms, bounds and the largest weights of a model as lines of text."""
     from ..problem.problem import Status
     from .words import bound_lines, is_inseparable, stages_line, weight_lines
@@ -148,7 +144,7 @@ def _report(model: Any, table: Table, seconds: float, output: Path) -> list[str]
     lines = [f"{model.status_.value} in {rounds}, {seconds:.3g} s: {output}"]
     lines += [] if model.status_ is Status.CERTIFIED else [model.message_]
     lines.append(stages_line(model))
-    lines += bound_lines(model, table.y, model.certificate_)
+    lines += bound_lines(model, table.label, model.certificate_)
     # without a separator, or a bound, there are no weights to speak of
     if not is_inseparable(model) and not model.certificate_.proves_nothing:
         lines += weight_lines(model, table.feature_names)

@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -150,7 +149,7 @@ def check(
     certified = unproved is None and certificate.gap <= fitted.tol
     also = ", and so does the proof that there is no separator" if inseparable else ""
     holds = f"verified: recomputed from the {table.X.shape[0]} rows of {data}, every bound holds{also}"
-    lines = [unproved or holds, *bound_lines(fitted, table.y, certificate)]
+    lines = [unproved or holds, *bound_lines(fitted, table.label, certificate)]
     if unproved is None and not certified and not inseparable:
         lines += [f"the gap is above the tolerance of the fit, {fitted.tol:g}", fitted.message_]
     facts = {"verified": unproved is None, "reason": unproved}
@@ -168,20 +167,16 @@ def check(
 
 
 def _check_in_passes(model: Path, data: Path, columns: Any) -> tuple[Any, Any, Any]:
-    """Return a model, its data as `stored_table`, and its recomputed certificate, where the data exceed the memory."""
+    """Return a model, its rows on disk, and its recomputed certificate, where the data exceed the memory."""
     from ..inspection.verification import require_linear_certificate, verify_stored
     from ..io.model_file import load
-    from ..readers.sources import opened
-    from .data import expected_of, stored_rows, stored_table
+    from ..readers.row_cache import open_rows
+    from ..readers.table import expected_of
 
     fitted: Any = load(model)
     require_linear_certificate(fitted)  # before a cache of the data is written
-    expected = expected_of(fitted, columns)
-    layout = opened([data], [], expected).layout
-    width = fitted.n_features_in_ if layout.features is None else None
-    chosen = replace(expected, features=None, label=layout.label, use=layout.features or (), drop=())
-    stored = stored_rows(data, width, chosen, fitted.cache_dir)
-    return fitted, stored_table(stored), verify_stored(fitted, stored)
+    stored = open_rows(data, cache_dir=fitted.cache_dir, **vars(expected_of(fitted, columns)))
+    return fitted, stored, verify_stored(fitted, stored)
 
 
 @command()

@@ -41,13 +41,14 @@ def separate(
     """
     from ..fit.deadline import Deadline, result_of
     from ..readers.table import TooLargeError
-    from .data import read_labelled, stored_rows, stored_table
+    from .data import read_labelled, stored_rows
     from .display import Progress
 
     if parameters.get("kernel") == "precomputed":
         raise ValueError("--kernel precomputed needs a kernel matrix: use maxmargin.separate in Python.")
     with Progress():
-        table, memory = None, parameters.pop("memory", None)
+        table: Any = None
+        memory = parameters.pop("memory", None)
         try:
             if memory is None:
                 table = read_labelled(data, n_features, columns)
@@ -69,10 +70,9 @@ def separate(
                     "data that are read in passes are searched for hyperplanes: leave out --kernel"
                 )
             deadline = Deadline(parameters.get("max_time"))
-            stored = stored_rows(data, n_features, columns, interrupted=deadline.interrupted)
+            table = stored_rows(data, n_features, columns, interrupted=deadline.interrupted)
             parameters["max_time"] = max(deadline.remaining(), 1e-3)  # it has to be positive
-            table = stored_table(stored)
-            find: Any = partial(separability.separate_stored, stored, memory=memory)
+            find: Any = partial(separability.separate_stored, table, memory=memory)
         else:
             find = partial(separability.separate, table.X, table.y)
         verdict = result_of(partial(find, bias=bias, **parameters))
@@ -81,4 +81,4 @@ def separate(
     facts, undecided = shape | verdict_facts(verdict), isinstance(verdict, Undecided)
     if undecided:
         facts["remedy"] = verdict.remedy(1, table.feature_names)
-    return Result(facts, verdict_lines(verdict, table.y), STOPPED if undecided else 0)
+    return Result(facts, verdict_lines(verdict, table.label), STOPPED if undecided else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Separable, Verdict
@@ -82,10 +82,10 @@ def weight_lines(model: Any, names: list[str] | None) -> Iterator[str]:
         yield f"weights for {text_of(label)}: {shown}{more}"
 
 
-def bound_lines(model: Any, labels: Any, certificate: Any) -> Iterator[str]:
-    """Yield the verdicts and the bounds of a model; `labels` are those of the rows."""
+def bound_lines(model: Any, label_of: Callable[[int], Any], certificate: Any) -> Iterator[str]:
+    """Yield the verdicts and the bounds of a model; `label_of` returns the label of a row."""
     for label, verdict in verdicts_of(model).items():
-        lines = "\n".join(verdict_lines(verdict, labels))
+        lines = "\n".join(verdict_lines(verdict, label_of))
         yield lines if label is None else f"{text_of(label)}: {lines}"
     # a hard margin of two classes without a separator has no bounds
     if not is_inseparable(model) or len(model.classes_) > 2:
@@ -120,10 +120,10 @@ def verdict_facts(verdict: Verdict) -> dict[str, Any]:
     return facts | {"lower": verdict.lo, "upper": verdict.hi, "reason": verdict.reason, "weights": rows}
 
 
-def verdict_lines(verdict: Verdict, labels: Any) -> Iterator[str]:
+def verdict_lines(verdict: Verdict, label_of: Callable[[int], Any]) -> Iterator[str]:
     """Yield a verdict as text, with a table of the rows and weights that prove that there is no separator.
 
-    Rows of data are counted from 1, header lines apart; `labels` are those of the rows.
+    Rows of data are counted from 1, header lines apart; `label_of` returns the label of one.
     """
     if not isinstance(verdict, Inseparable):
         yield str(verdict)
@@ -131,7 +131,7 @@ def verdict_lines(verdict: Verdict, labels: Any) -> Iterator[str]:
     yield f"{verdict.text(1)}\n\n{'row':>8}  {'class':>10}  weight"
     for i, weight in zip(verdict.support.tolist(), verdict.weights, strict=True):
         exact = f" = {weight}" if len(str(weight)) <= 24 else ""  # longer ones break the table
-        yield f"{i + 1:8d}  {text_of(labels[i]):>10}  {float(weight):.6g}{exact}"
+        yield f"{i + 1:8d}  {text_of(label_of(i)):>10}  {float(weight):.6g}{exact}"
     signs = ", and so does weight x sign" if verdict.bias else ""
     rows = "row" if isinstance(verdict.kernel, Linear) else "feature of a row"
     yield f"\nwith -1 and 1 as the signs of the classes, weight x sign x {rows} adds up to exactly 0{signs}:"

@@ -18,6 +18,7 @@ from ..fit.partitioned.verification import verify_partitions
 from ..numerics.files import place_of
 from ..numerics.sizes import one_thread
 from ..readers.row_cache import StoredRows, open_rows
+from ..readers.table import expected_of
 from ..separability.passes import verify_in_passes
 
 
@@ -62,22 +63,14 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     if place == "files":
         require(not isinstance(model, Checked), "a verdict is verified on rows in memory.")
         folder = cache_dir or getattr(model, "cache_dir", None)
-        stored = open_rows(X, cache_dir=folder, labels=y, **_columns_of(model))
+        require_linear_certificate(model)
+        stored = open_rows(X, cache_dir=folder, labels=y, **vars(expected_of(model)))
         return verify_stored(model, stored)
     if place != "memory":
         return _verify_on_cluster(model, X, y, sample_weight)
     if isinstance(model, Checked):
         return model.verify(X, y)
     return verification.verify(model, X, y, sample_weight)
-
-
-def _columns_of(model: Any) -> dict[str, Any]:
-    """Return the keywords of `open_rows` that select the columns of a model, by its names and the label of its fit."""
-    names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
-    if names is None:
-        return {}
-    layout = {name: source[name] for name in ("label", "header", "delimiter") if source.get(name) is not None}
-    return layout | {"use": [str(name) for name in names]}
 
 
 def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Certificate | Certificates:

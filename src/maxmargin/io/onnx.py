@@ -18,17 +18,9 @@ from ..estimators.path import MaxMarginClassifierCV
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
+from . import foreign
 from .container import ModelFileError
-from .foreign import (
-    KERNEL_MODELS,
-    KINDS,
-    LinearModel,
-    check_kernel_model,
-    check_numbers,
-    check_room,
-    ordered_classes,
-    unsupported_kernel,
-)
+from .foreign import KERNEL_MODELS, KINDS, LinearModel
 
 CLASSIFIERS = (*KINDS, MaxMarginClassifierCV)
 
@@ -118,12 +110,15 @@ def register() -> None:
     # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
     options = {"zipmap": [True, False, "columns"]}
     for kind in CLASSIFIERS:
-        convert, name = (
-            _convert_kernel_model if kind in KERNEL_MODELS else _convert_linear,
-            f"Maxmargin{kind.__name__}",
-        )
+        convert = _convert_kernel_model if kind in KERNEL_MODELS else _convert_linear
         skl2onnx.update_registered_converter(
-            kind, name, _shapes, convert, overwrite=True, parser=_outputs, options=options
+            kind,
+            f"Maxmargin{kind.__name__}",
+            _shapes,
+            convert,
+            overwrite=True,
+            parser=_outputs,
+            options=options,
         )
 
 
@@ -232,12 +227,12 @@ def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
 def _convert_kernel_model(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a kernel machine."""
     model = operator.raw_operator
-    check_kernel_model(model)
-    vectors, labels = model.support_vectors_, ordered_classes(model)
+    foreign.check_kernel_model(model)
+    vectors, labels = model.support_vectors_, foreign.ordered_classes(model)
     if sp.issparse(vectors):
-        check_room(*vectors.shape)
+        foreign.check_room(*vectors.shape)
         vectors = vectors.toarray()
-    check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors)
+    foreign.check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors)
     parts = parts_of(model.multi_class_, len(labels))
     coefficients = parts.unpacked(model.dual_coef_, model.n_support_)
     graph = _Graph(scope, operator, container)
@@ -320,4 +315,4 @@ def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
         if isinstance(kernel, Sigmoid):
             return graph.node("Tanh", shifted)
         return graph.node("Pow", shifted, float(kernel.degree))
-    raise unsupported_kernel(kernel)
+    raise foreign.unsupported_kernel(kernel)

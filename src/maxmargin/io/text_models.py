@@ -21,16 +21,9 @@ import scipy.sparse as sp
 from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import Fault, faults_of, written_whole
+from . import foreign
 from .container import ModelFileError
-from .foreign import (
-    C_INT,
-    LinearModel,
-    check_kernel_model,
-    check_numbers,
-    integers_of,
-    ordered_classes,
-    unsupported_kernel,
-)
+from .foreign import C_INT, LinearModel
 
 CRAMMER_SINGER = "MCSVM_CS"  # of two classes, too, each has a row of weights
 LIBLINEAR_SOLVERS = (
@@ -69,7 +62,7 @@ def to_liblinear(model: Any, path: str | os.PathLike[str], *, labels: Sequence[i
     C nor the norm have a place in the file.
     """
     linear = LinearModel.of(model)
-    numbers = integers_of(linear.labels, model.classes_, labels)
+    numbers = foreign.integers_of(linear.labels, model.classes_, labels)
     biased = bool(linear.intercept.any())
     # a line of the file is a feature
     rows = np.column_stack([linear.coef, linear.intercept]).T if biased else linear.coef.T
@@ -128,7 +121,7 @@ def _liblinear_model(header: _Header, lines: list[tuple[int, bytes]]) -> Importe
     if classes == 2:  # the first in the file is positive, and its score decides even where each has one
         labels, weights, intercept = labels[::-1], weights[:, :1], intercept[:1]
     coef = np.ascontiguousarray(weights[:features].T)
-    check_numbers(weights=coef, intercept=intercept)
+    foreign.check_numbers(weights=coef, intercept=intercept)
     return LinearModel(labels, coef, intercept).imported(
         {"format": "liblinear", "solver_type": solver, "bias": bias}
     )
@@ -158,11 +151,11 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
     Numbers have 17 digits and come back as they were; entries of 0 are left out. ``svm_type`` is ``c_svc`` whatever
     the loss was: it does not matter to predictions.
     """
-    check_kernel_model(model)
-    kernel, ordered, counts = model.kernel_, ordered_classes(model), model.n_support_
+    foreign.check_kernel_model(model)
+    kernel, ordered, counts = model.kernel_, foreign.ordered_classes(model), model.n_support_
     name = next((name for name, kind in LIBSVM_KERNELS.items() if type(kernel) is kind), None)
     if name is None:
-        raise unsupported_kernel(kernel)
+        raise foreign.unsupported_kernel(kernel)
     parameters = [one for one in KERNEL_PARAMETERS if hasattr(kernel, one)]
     count = len(ordered)
     if count > 2 and model.multi_class_ == "ovr":
@@ -171,8 +164,10 @@ def to_libsvm(model: Any, path: str | os.PathLike[str], *, labels: Sequence[int]
             'multi_class="ovo" (on the command line, --multi-class ovo), or write it with to_onnx.'
         )
     vectors: Any = sp.csr_matrix(model.support_vectors_)
-    check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors.data)
-    numbers = integers_of(ordered, model.classes_, labels)
+    foreign.check_numbers(
+        dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors.data
+    )
+    numbers = foreign.integers_of(ordered, model.classes_, labels)
     # of two classes, the first in the file is the positive one
     order = np.arange(count)[::-1] if count == 2 else np.arange(count)
     ends = np.cumsum(counts)

@@ -23,7 +23,6 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 ARROW = (".arrow", ".feather", ".ipc")
 DELIMITED = (".csv", ".tsv", ".data")
 OTHER_THAN_TEXT = (".npy", ".npz", ".parquet", *ARROW)
-CHANGED = "the file was changed while it was read; read it again."
 
 
 def paths_of(paths: Paths) -> list[Path]:

@@ -70,6 +70,10 @@ class StoredRows:
     files: tuple[tuple[Path, int], ...]
     remembered: dict[str, Any] = field(default_factory=dict)
 
+    def label(self, row: int) -> Any:
+        """Return the label of a row."""
+        return self.classes[self.codes[row]]
+
     def place(self, row: int) -> tuple[Path, int]:
         """Return the file of a row and its number in this file, both counted from 0."""
         ends = list(accumulate(count for _, count in self.files))

@@ -17,7 +17,7 @@ from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from .arrays import open_npy, open_npz
 from .columnar import open_columnar
 from .delimited import open_table
-from .files import ARROW, CHANGED, DELIMITED, check_file, data_errors, ending, kind_of, require_memory
+from .files import ARROW, DELIMITED, check_file, data_errors, ending, kind_of, require_memory
 from .svmlight import TEXT, in_columns, open_svmlight
 from .table import Classes, DataError, Expected, Layout, Table, listed
 
@@ -55,9 +55,9 @@ class Source:
         return np.float32 if all(layout.float32 for layout in self.layouts) else np.float64
 
     def rows(
-        self, classes: Classes, nbytes: int = READ_BYTES, interrupted: Callable[[], bool] = bool
+        self, classes: Classes, interrupted: Callable[[], bool] = bool
     ) -> Generator[tuple[int, Any, np.ndarray | None], None, None]:
-        """Yield all rows once, in blocks of about `nbytes`: the number of the file, X, and label numbers or None.
+        """Yield all rows once, in blocks of about READ_BYTES: the number of the file, X, and label numbers or None.
 
         Raises
         ------
@@ -69,7 +69,7 @@ class Source:
         stamps, found = self.stamps(), 0
         for k, (path, layout) in enumerate(zip(self.files, self.layouts, strict=True)):
             before = 0
-            with data_errors(path), closing(layout.blocks(self.layout.features, nbytes)) as blocks:
+            with data_errors(path), closing(layout.blocks(self.layout.features, READ_BYTES)) as blocks:
                 for X, labels in blocks:
                     if interrupted():
                         raise ReadingStoppedError(f"{path}: {READING_STOPPED}")
@@ -78,7 +78,7 @@ class Source:
                     yield k, X, numbers
             found += before
         if self.stamps() != stamps:
-            raise DataError(f"{self.files[0]}: {CHANGED}")
+            raise DataError(f"{self.files[0]}: the file was changed while it was read; read it again.")
         if not found:
             raise DataError(f"{self.files[0]}: the file holds no rows.")
 

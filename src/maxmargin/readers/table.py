@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from sys import float_info
 from typing import Any
 
@@ -73,6 +73,24 @@ class Expected:
         return self.n_features is not None or self.features is not None
 
 
+def expected_of(model: Any, columns: Expected | None = None) -> Expected:
+    """Return what a file has to hold for a fitted model, besides what is asked of its columns.
+
+    The label column, the first index and the layout of text are by default those of the file of the fit.
+    """
+    columns = columns or Expected()
+    names, source = getattr(model, "feature_names_in_", None), getattr(model, "source_", {})
+    return replace(
+        columns,
+        n_features=model.n_features_in_,
+        label=columns.label or source.get("label"),
+        features=None if names is None else [str(name) for name in names],
+        first_index=source.get("first_index"),
+        header=source.get("header") if columns.header is None else columns.header,
+        delimiter=columns.delimiter or source.get("delimiter"),
+    )
+
+
 @dataclass(frozen=True)
 class Table:
     """A data set.
@@ -98,6 +116,10 @@ class Table:
     label_name: str | None = None
     first_index: int | None = None
     remembered: dict[str, Any] = field(default_factory=dict)
+
+    def label(self, row: int) -> Any:
+        """Return the label of a row, if there are labels."""
+        return None if self.y is None else self.y[row]
 
 
 @dataclass(frozen=True)
