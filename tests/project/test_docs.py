@@ -100,7 +100,7 @@ def test_page_code_runs_and_prints_the_expected_words(page, agg_backend, monkeyp
     for package in PACKAGES:
         if any(f"import {package}" in block or f"from {package}" in block for block in blocks(page)):
             pytest.importorskip(package)
-    if page.stem == "onnx":
+    if page.stem == "export":
         pytest.importorskip("skl2onnx")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(EXAMPLES))

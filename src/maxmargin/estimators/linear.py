@@ -144,7 +144,7 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     The first Ctrl-C ends the fit with the best model so far, as `max_time` does, and then raises KeyboardInterrupt; the
     second raises it at once, and the estimator is as it was before.
 
-    At p = 2, problems of up to 2000 rows and 300 columns (and others: `docs/explanation/architecture.md` has the rule)
+    At p = 2, problems of up to 2000 rows and 300 columns (and others: `docs/reference/algorithms.md` has the rule)
     end with the exact stage, which solves the optimality conditions on the support. The result is then the optimum to
     rounding. It does not depend on the order of rows, on the seed, or on whether rows are copied or weighted (with
     more than 500 columns, up to rounding). Other fits end at `tol`.
