@@ -43,10 +43,6 @@ from .linear_systems import TINY, factor, sparse_gram
 
 # The numbers were measured on pcmac, adult, web, usps and madelon at C in {0.01, 1, 100}; twice or half of them changes
 # most times by less than a third.
-# Columns of weight 0 in a working set; a quarter of the number of non-zero weights, if more.
-ADDED_COLUMNS = 100
-# Rounds of coordinate descent on a model, each followed by a Newton step, and passes of a round.
-ROUNDS, PASSES = 4, 21
 # Growth of the costs from stage to stage (one stage takes up to five times as long), and the gap of a stage.
 GROWTH, STAGE_GAP = 10.0, 2.0
 LEAST_DAMPING, MOST_DAMPING = 1e-6, 1e3  # of H, relative to its diagonal, by factors of 10
@@ -196,9 +192,9 @@ def l1_points(
 
 
 def _working_set(now: _Iterate) -> np.ndarray:
-    """Return the sorted columns of the non-zero weights and of the largest |v_j|."""
+    """Return the sorted columns of the non-zero weights and of the largest |v_j|, 100 or a quarter of the former."""
     score, weighted = np.where(now.w != 0.0, np.inf, np.abs(now.v)), np.count_nonzero(now.w)
-    count = weighted + max(ADDED_COLUMNS, weighted // 4)
+    count = weighted + max(100, weighted // 4)
     return np.arange(score.size) if score.size <= count else np.sort(np.argpartition(-score, count)[:count])
 
 
@@ -210,7 +206,7 @@ def _minimise(
     t = 1.0 if problem.power == 1 else float(np.abs(x).sum())
     violation = np.where(x, np.abs(gradient + t * np.sign(x)), np.maximum(np.abs(gradient) - t, 0.0))
     goal = 0.1 * float(violation.max(initial=0.0))
-    for _ in range(ROUNDS):
+    for _ in range(4):  # rounds of coordinate descent, each followed by a Newton step
         if descend(H, gradient, x, problem.power, float(np.abs(x).sum()), goal):
             break
         damping = _newton_step(problem, H, gradient, x, damping)
@@ -249,7 +245,7 @@ def _newton_step(
 
 @compiled()
 def descend(H, gradient, x, power, total, goal):
-    """Minimise P(x) + gradient.(x' - x) + 1/2 (x' - x)'H (x' - x) by at most `PASSES` passes of coordinate descent.
+    """Minimise P(x) + gradient.(x' - x) + 1/2 (x' - x)'H (x' - x) by at most 21 passes of coordinate descent.
 
     Every tenth pass is over all coordinates, the others over those that are not 0. x, and the gradient of the quadratic
     function there, are updated. Returns whether no coordinate violated its optimality condition by more than `goal` in
@@ -265,7 +261,7 @@ def descend(H, gradient, x, power, total, goal):
         |x|_1.
     goal : float
     """
-    for turn in range(PASSES):
+    for turn in range(21):
         worst = 0.0
         for j in range(x.size):
             old = x[j]

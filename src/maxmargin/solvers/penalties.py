@@ -22,10 +22,6 @@ import numpy as np
 from ..numerics.sums import norm
 from ..problem.problem import Problem, dual_exponent
 
-# At p = 1 zeta does not determine B: the exponent 1 + NEAR_ONE takes its place, with which |w|_q differs from the
-# largest |w_j| by a factor of at most 1 + NEAR_ONE log d.
-NEAR_ONE = 1e-9
-
 
 class Linear(NamedTuple):
     """The linear model dw = scaling * dv + right u + base, left'dv + corner u = side; u is eliminated last.
@@ -72,7 +68,9 @@ class Penalty:
     """
 
     def __init__(self, problem: Problem, d: int, mu: float) -> None:
-        self.p, self.first_power = max(problem.p, 1.0 + NEAR_ONE), problem.first_power
+        # at p = 1 zeta does not determine B: with the exponent 1 + 1e-9 in its place |w|_q differs from the largest
+        # |w_j| by a factor of at most 1 + 1e-9 log d
+        self.p, self.first_power = max(problem.p, 1.0 + 1e-9), problem.first_power
         self.q = dual_exponent(self.p)
         # w = 0, and B and zeta are equal for all coordinates: |zeta|_p = 1, or zeta = f'(B) with B = share zeta
         share = d ** (2.0 / self.p - 1.0)

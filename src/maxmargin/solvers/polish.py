@@ -32,8 +32,7 @@ from .linear_systems import TINY, PivotedQR
 if TYPE_CHECKING:
     from .rows import CentredRows
 
-# Relative rounding of the score of a row or of the sums of a linear system, of dual variables, and of equations.
-ROUNDING, DUAL_ROUNDING, EQUATION_ROUNDING = 1e-12, 1e-11, 1e-9
+ROUNDING = 1e-12  # relative rounding of the score of a row, or of the sums of a linear system
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
@@ -109,13 +108,13 @@ def _active_set_solution(
         if not np.isfinite(a.sum() + w.sum() + beta.sum()):
             return None
         largest = float(np.abs(a).max())
-        if np.abs(E @ a - e).max(initial=0.0) > EQUATION_ROUNDING * (1.0 + largest):
+        if np.abs(E @ a - e).max(initial=0.0) > 1e-9 * (1.0 + largest):
             return None  # the free rows cannot meet the equations
         slack = A @ w - q + beta @ E
         # rounding of w, which may be a small difference of large terms: about twice eps times |A|'|a|
         rounding = A_abs @ (ROUNDING * np.abs(w) + 4e-16 * (A_abs.T @ np.abs(a)))
         rounding += ROUNDING * (np.abs(E.T @ beta) + np.abs(q))
-        a_rounding = DUAL_ROUNDING * max(largest, TINY)
+        a_rounding = 1e-11 * max(largest, TINY)
         below, above = free & (a < -a_rounding), free & (a > c + a_rounding)
         joins = ((sets == AT_ZERO) & (slack < -rounding)) | ((sets == AT_CAP) & (slack > rounding))
         leaves = below.any() or above.any()

@@ -41,9 +41,9 @@ from .polish import polished
 from .rows import LONG, CentredRows
 
 MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
-# Rows from which the problem of every SAMPLE_EVERY-th row is solved first, to the gap SAMPLE_GAP, if there are ten of
-# these for each column. A larger sample takes longer, a smaller one is a worse start.
-MIN_SAMPLE_ROWS, SAMPLE_EVERY, SAMPLE_GAP = 4000, 16, 1e-2
+# Of many rows the problem of every SAMPLE_EVERY-th one is solved first, to the gap SAMPLE_GAP. A larger sample takes
+# longer, a smaller one is a worse start.
+SAMPLE_EVERY, SAMPLE_GAP = 16, 1e-2
 # Points are yielded from the gap `tol` on, whenever the gap has fallen to this share.
 REPORT_SHARE = 0.2
 
@@ -186,8 +186,6 @@ def _hinge_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | Non
                 growth *= 7.0
             growth = growth if taken <= 4 else growth**0.5
         state.prox, state.sigma = state.share, max(state.sigma, min(growth * state.sigma, limit))
-        if state.gap <= 1e-5:
-            state.set_slack()
         frozen = state.count != state.y.size
 
 
@@ -247,7 +245,7 @@ class _State:
         if rows.copy is not None and (squares := row_squares(rows.copy)).max() > LONG**2:
             self.scale = LONG**2 / np.maximum(squares, LONG**2)
         self.long, self.mismatch = bool(self.scale.min() < 1.0), 0.0
-        self.many = y.size >= max(MIN_SAMPLE_ROWS, 160 * rows.size)
+        self.many = y.size >= max(4000, 160 * rows.size)  # ten rows of the sample for each column
         self.z, self.sigma = np.zeros(rows.size), 1.0
         self.prox: np.ndarray | float = 0.0
         self.active = self._counted = np.zeros(y.size, bool)
@@ -266,6 +264,7 @@ class _State:
         self.z, self.sigma, self.ended, self.prox = z, sigma, False, 0.0
         self.set_slack()
         self.evaluate()
+        self.unchanged = 0
 
     def set_slack(self) -> None:
         """Compute slacks 1 - y_i b_i.z from z, without the rounding errors that accumulate from step to step."""
@@ -273,7 +272,7 @@ class _State:
         slack *= self.y
         self.slack = np.subtract(1.0, slack, out=slack)
 
-    def evaluate(self, share: np.ndarray | None = None, frozen: bool = False) -> None:
+    def evaluate(self, raw: np.ndarray | None = None, frozen: bool = False) -> None:
         """Compute dual variables, gradient and gap from shares before they are clipped, by default those of the slacks.
 
         Where `frozen` is true the active set is kept: its shares are not clipped, and the others stay.
@@ -283,30 +282,27 @@ class _State:
         v[-1] = sum y_i alpha_i must be 0; scaling one class down costs about |v[-1]| under the hinge, and its square is
         added under the squared hinge.
         """
-        if share is None:
+        if raw is None:
             self.rate = self.sigma * self.scale  # the proximal parameter of each row
-            share = self.prox + self.rate * (np.where(self.active, self.slack, 0.0) if frozen else self.slack)
-        active = self.active
-        if not frozen:
-            active, share = (share > 0.0) & (share <= self.upper), share.clip(0.0, self.upper)
+            raw = self.rate * self.slack
+            raw += self.prox
+        self.raw = raw
+        share = np.where(self.active, raw, self.prox) if frozen else raw.clip(0.0, self.upper)
         self.share, self.alpha = share, self.costs * share
         v = self.v = self.rows.combine(self.y * self.alpha)
-        g = self.gradient = self.regular * self.z - v
+        z = self.regular * self.z
+        g = self.gradient = z - v
         if frozen:
             return
+        active, self.gap = share == raw, np.inf
         self.unchanged = 0 if np.count_nonzero(active != self.active) else self.unchanged + 1
         self.active, self.count, self.total = active, np.count_nonzero(active), float(self.costs @ share)
-        uneven, square, self.gap = (
-            abs(float(v[-1])) if self.free else 0.0,
-            float((self.regular * v) @ v),
-            np.inf,
-        )
+        uneven, square = abs(float(v[-1])) if self.free else 0.0, float((self.regular * v) @ v)
         if self.upper < np.inf:
             dual = self.total - 0.5 * square
             if dual > 0.0:
                 losses = float(self.costs @ np.maximum(self.slack, 0.0))
-                primal = 0.5 * float((self.regular * self.z) @ self.z) + losses
-                self.gap = (abs(primal - dual) + uneven) / dual
+                self.gap = (abs(0.5 * float(z @ self.z) + losses - dual) + uneven) / dual
         elif self.total > 0.0 and (curvature := square + float(self.alpha @ share) / self.sigma) > 0.0:
             factor = curvature / self.total**2
             if self.long:
@@ -330,10 +326,6 @@ class _State:
         for taken in range(max_steps):
             if self.ended or self.gap <= goal or self.stop():
                 return taken
-            if self.unchanged == 1 and not self.long:  # near the end rounding errors of the slacks count
-                self.set_slack()
-                self.evaluate()
-                self.unchanged = 1
             last = self.gap
             self.ended = not self.step()
             if self.mismatch > 0.0 and (
@@ -361,20 +353,20 @@ class _State:
             return False
         change = self.rows.scores(dz)
         change *= self.y
-        t, share = self._line_minimum(dz, change, -0.1 * slope)
+        t, raw = self._line_minimum(dz, change, -0.1 * slope)
         if not t > 0.0:
             return False
         self.z = self.z + t * dz
         change *= t
         self.slack = self.slack - change
-        self.evaluate(share)
+        self.evaluate(raw)
         return True
 
     def _newton_direction(self) -> np.ndarray:
         """Return dz with H dz = -g; M is updated as rows enter and leave the active set."""
         changed, count, costs = self.active != self._counted, self.count, self._scaled_costs
         moved = np.count_nonzero(changed)
-        few = count * self.rows.size**2 <= 100_000  # multiplications, which take no longer than an update
+        few = count * self.rows.size**2 <= 1_000_000  # multiplications, which take no longer than an update
         fresh = not self._matrix.size or moved > 0.5 * count or (moved > 0 and few)
         if moved and not fresh:
             self._matrix = self._matrix + self.rows.products(costs, (changed & self.active).nonzero()[0])
@@ -426,16 +418,16 @@ class _State:
         """
         scaled = self.regular * dz
         linear, quadratic = float(scaled @ self.z), float(scaled @ dz)
-        low, high, t, new = 0.0, np.inf, 0.0, 1.0
-        rate, share, weighted = self.rate * change, self.prox + self.rate * self.slack, self.costs * change
-        base = share
+        low, high, t, new, raw = 0.0, np.inf, 0.0, 1.0, self.raw
+        rate, weighted = self.rate * change, self.costs * change
         for _ in range(20):
             t = new
-            share = base - t * rate
-            first = linear + quadratic * t - float(weighted @ share.clip(0.0, self.upper))
+            raw = self.raw - t * rate
+            share = raw.clip(0.0, self.upper)
+            first = linear + quadratic * t - float(weighted @ share)
             if abs(first) <= tolerance:
                 break
-            active = ((share > 0.0) & (share <= self.upper)).nonzero()[0]
+            active = (share == raw).nonzero()[0]
             second = quadratic + float(weighted[active] @ rate[active])
             low, high = (t, high) if first < 0.0 else (low, t)
             new = t - first / second if second > 0.0 else np.inf
@@ -443,4 +435,4 @@ class _State:
                 new = (0.5 * (low + high) if low else 0.1 * high) if high < np.inf else 2.0 * t
             if not (abs(new) < np.inf and new != t):
                 break
-        return t, share
+        return t, raw
