@@ -95,8 +95,9 @@ def test_large_labels_stay_apart():
     ):
         for found in (MaxMarginClassifier().fit(X4, y).classes_.tolist(), [*separate(X4, y).classes]):
             assert found == list(y[:2])
-    with pytest.raises(ValueError, match=r"astype\(str\)"):
-        MaxMarginClassifier().fit(X4, [2**64, 2**64 + 1] * 2)
+    for y, remedy in (([2**64, 2**64 + 1] * 2, r"astype\(str\)"), ([1e19, 0.0, 1.0, 2.0], "label type")):
+        with pytest.raises(ValueError, match=remedy):
+            MaxMarginClassifier().fit(X4, y)
 
 
 @pytest.mark.parametrize("model", ALL)

@@ -69,6 +69,7 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
             )
 
 
+@np.errstate(over="ignore")  # of entries beyond the domain, which are refused later
 def shifted(problem: Problem, X: Any) -> tuple[Any, np.ndarray | None]:
     """Return X without the levels of its columns, in its type, and the shift of every column, of shape (d,).
 

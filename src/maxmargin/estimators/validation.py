@@ -277,6 +277,7 @@ def validated_data(
     return X, Targets(y, sample_weights, weights, selected, classes, class_weights)
 
 
+@np.errstate(invalid="ignore")  # scikit-learn compares labels with integers of 64 bits
 def distinct_labels(y: np.ndarray) -> np.ndarray:
     """Return the distinct labels in order; refuse labels that do not name classes."""
     if y.dtype.kind == "S":
