@@ -159,9 +159,9 @@ class Fit(ABC):
     def begin(self, algorithm: Any) -> tuple[Any, Iterator[None]]:
         """Return the state and the rounds of an algorithm."""
 
-    @abstractmethod
     def status(self, stage: Stage) -> Status | None:
         """Keep what the round has found; return the status with which the stage ends, None if it goes on."""
+        return Status.CERTIFIED if self.best.gap <= stage.enough else self.ends()
 
     def without_separator(self, stage: Stage) -> Status | None:
         """Return UNDECIDED if no separator of a hard margin exists, or none could be proved; decided once."""
@@ -268,10 +268,10 @@ class LinearFit(Fit):
         return Status.CERTIFIED if self.best.gap <= tol else ends
 
     def without_separator(self, stage: Stage) -> Status | None:
-        due, algorithm = (
-            3 if stage.verdict_after else 1,
+        algorithm, due = (
             stage.algorithm,
-        )  # the verdict costs as much as a few rounds
+            3 if stage.verdict_after else 1,
+        )  # the verdict costs as much as some rounds
         decided = not self.problem.hard or self.verdict is not None
         if decided or self.best.lower > 0.0 or self.rounds < due:
             return None
@@ -325,19 +325,14 @@ def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | N
             fit.keep(point)
             fit.rounds += 1
             fit.report("start", "nothing was found before the end: one pass, or the means of the classes")
-        found = _solution(fit, status)
-        if not task.problem.hard or found.status is Status.CERTIFIED:
-            return found
-        return _with_separability(fit, found)
-
-
-def _solution(fit: LinearFit, status: Status) -> Solution:
-    """Return the result of a fit that has ended with a status."""
-    assert fit.certificate is not None
-    certificate = replace(fit.certificate, lower=fit.best.lower, upper=fit.best.upper)
-    status = proved_status(status, fit.problem, certificate, fit.stopping.tol)
-    w, b = fit.best.primal
-    return Solution(w, b, fit.best.alpha, status, fit.rounds, fit.history, certificate)
+        best, verdict = fit.best, None
+        status = proved_status(status, task.problem, best, stopping.tol)
+        if task.problem.hard and status is not Status.CERTIFIED:
+            status, verdict = _with_separability(fit, status)
+        assert fit.certificate is not None
+        certificate = replace(fit.certificate, lower=best.lower, upper=best.upper)
+        w, b = best.primal
+        return Solution(w, b, best.alpha, status, fit.rounds, fit.history, certificate, verdict)
 
 
 def proved_status(status: Status, problem: Problem, bounds: Any, tol: float) -> Status:
@@ -348,7 +343,7 @@ def proved_status(status: Status, problem: Problem, bounds: Any, tol: float) -> 
     status : Status
         With which the loop has ended; for kernels by bounds that may be off by rounding.
     problem : Problem
-    bounds : Certificate or Bounds
+    bounds : Best, Certificate or Bounds
     tol : float
     """
     if np.isnan([bounds.lower, bounds.upper]).any():
@@ -360,37 +355,37 @@ def proved_status(status: Status, problem: Problem, bounds: Any, tol: float) -> 
     return Status.STALLED if status in (Status.CERTIFIED, Status.UNDECIDED) else status
 
 
-def _with_separability(fit: LinearFit, found: Solution) -> Solution:
-    """Combine the solution of a hard margin with the verdict on separability, if one is known or needed.
+def _with_separability(fit: LinearFit, status: Status) -> tuple[Status, Verdict | None]:
+    """Combine what is found for a hard margin with the verdict on separability, if one is known or needed.
 
     A proof that no separator exists gives the status INSEPARABLE, with the weights of the proof as dual variables. A
     separator replaces the solution if it is better. Otherwise the status is UNDECIDED without a positive certified
-    margin.
+    margin. Return the status, and the verdict if it is the result.
     """
-    task, deadline, run = fit.task, fit.stopping.deadline, fit.run
+    task, deadline, best = fit.task, fit.stopping.deadline, fit.best
     # The point of an algorithm that ended by its own criterion is not replaced by the separator of the verdict: its
     # dual variables are the numbers of its updates.
-    proposed = isinstance(fit.verdict, LinearSeparator) and found.status is not Status.CONVERGED
-    if found.status is not Status.UNDECIDED and not proposed:
-        return found
-    decides = task.algorithm is not None and task.algorithm.decides and run.converged
-    verdict = fit.verdict or task.separability(found.alpha if decides else None)
+    proposed = isinstance(fit.verdict, LinearSeparator) and status is not Status.CONVERGED
+    if status is not Status.UNDECIDED and not proposed:
+        return status, None
+    decides = task.algorithm is not None and task.algorithm.decides and fit.run.converged
+    verdict = fit.verdict or task.separability(best.alpha if decides else None)
     if verdict is None:
-        return replace(found, status=deadline.status() or found.status)
+        return deadline.status() or status, None
     if isinstance(verdict, Inseparable):
-        alpha = np.zeros(fit.sample.y.size)
-        alpha[verdict.support] = verdict.alpha
-        certificate = certify(task.problem, fit.sample, found.w, found.b, alpha)
-        return replace(
-            found, alpha=alpha, status=Status.INSEPARABLE, certificate=certificate, verdict=verdict
-        )
+        best.alpha = np.zeros(fit.sample.y.size)
+        best.alpha[verdict.support] = verdict.alpha
+        w, b = best.primal
+        fit.certificate = proof = certify(task.problem, fit.sample, w, b, best.alpha)
+        best.lower, best.upper = proof.lower, proof.upper
+        return Status.INSEPARABLE, verdict
     if isinstance(verdict, LinearSeparator) and verdict.exact is None:
-        end = status_at_end(fit.stopping, found.rounds)
         _keep_separator(fit, verdict)
-        found = _solution(fit, end if found.status is Status.UNDECIDED else found.status)
-    if found.certificate.lower > 0.0:
-        return found
-    return replace(found, status=deadline.status() or Status.UNDECIDED, verdict=verdict)
+        end = status_at_end(fit.stopping, fit.rounds) if status is Status.UNDECIDED else status
+        status = proved_status(end, task.problem, best, fit.stopping.tol)
+    if best.lower > 0.0:
+        return status, None
+    return deadline.status() or Status.UNDECIDED, verdict
 
 
 def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
@@ -441,9 +436,6 @@ class KernelFit(Fit):
         self.best = run.best
         return run, SCHEDULES[algorithm.schedule](run)
 
-    def status(self, stage: Stage) -> Status | None:
-        return Status.CERTIFIED if self.best.gap <= stage.enough else self.ends()
-
     def without_separator(self, stage: Stage) -> Status | None:
         due = self.rounds == 20 and not self.best.lower > 0.0  # it costs as much as many rounds
         due = due and self.problem.hard and not self.task.algorithm.decides
@@ -490,7 +482,8 @@ def solve_kernel(
     ended: list[tuple[KernelFit, Status]] = []
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for k, task in enumerate(tasks):
-            part = replace(stopping, deadline=stopping.deadline.split(len(tasks) - k))
+            left = len(tasks) - k
+            part = stopping if left == 1 else replace(stopping, deadline=stopping.deadline.split(left))
             best = GramBest(task.problem, task.y, task.weights, rows.diagonal)
             fit = KernelFit(task.problem, task.label, part, best, task)
             ended.append((fit, fit.solve(kernel_stages(task, stopping.tol))))
