@@ -16,7 +16,6 @@ from ..solvers.generation import column_points, linear_points
 from ..solvers.interior_point import interior_points
 from ..solvers.iterate import Reached
 from ..solvers.l1 import l1_points
-from ..solvers.rows import CentredRows
 from ..solvers.semismooth import semismooth_points
 from .base import Algorithm, Bias, Facts, Plan
 
@@ -87,8 +86,7 @@ class SemismoothNewton(SoftProgram):
     """Common part of the entries to `solvers.semismooth`, one for each loss."""
 
     def iterates(self, task: Task, tol: float, interrupted: Callable[[], bool]) -> Iterator[Reached]:
-        problem, patterns = task.problem, task.rows
-        rows = patterns.shared(("centred rows", problem), lambda: CentredRows(problem, patterns.X))
+        problem, rows = task.problem, task.rows.centred(task.problem)
         return semismooth_points(problem, rows, task.y, task.weights, interrupted, tol, task.point)
 
 

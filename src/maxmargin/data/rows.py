@@ -6,10 +6,9 @@ Whether rows are dense, sparse or given by a kernel is known here only: solvers 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,11 +21,10 @@ from ..engine.vectors import EuclideanVector, QNormVector
 from ..numerics.columns import canonical
 from ..numerics.sums import row_norms, row_squares
 from ..problem.problem import Problem
+from ..solvers.rows import CentredRows
 
 if TYPE_CHECKING:
     from ..solvers.decomposition import KernelRows
-
-_T = TypeVar("_T")
 
 _SMALL_INDEX = 2**32 - 1  # largest index of 32 bits
 
@@ -135,7 +133,7 @@ class Patterns(_RowSet):
         self.square = square = row_squares(X) if square is None else square
         self.longest2 = float(square.max(initial=0.0))
         self._squares: dict[float, np.ndarray] = {2.0: square}
-        self._shared: dict[Hashable, Any] = {}
+        self._centred: dict[Problem, CentredRows] = {}
         self._making = Lock()
 
     @cached_property
@@ -163,12 +161,12 @@ class Patterns(_RowSet):
         # |(x_i, rho)|_p is the p-norm of (|x_i|_p, rho)
         return row_norms(np.column_stack([np.sqrt(square), np.full(self.n, rho)]), p) ** 2
 
-    def shared(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return `make()`, computed once for each `key` and then shared by all classes (and threads)."""
+    def centred(self, problem: Problem) -> CentredRows:
+        """Return the rows of batch solvers, made once for each problem and then shared by all classes (and threads)."""
         with self._making:
-            if key not in self._shared:
-                self._shared[key] = make()
-            return self._shared[key]
+            if problem not in self._centred:
+                self._centred[problem] = CentredRows(problem, self.X)
+            return self._centred[problem]
 
     def fetch(self, wanted: np.ndarray) -> None:
         """Load nothing: rows of data are there."""

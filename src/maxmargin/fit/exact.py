@@ -58,7 +58,7 @@ def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
     """
     task, stop = fit.task, fit.stopping.deadline.interrupted
     problem, patterns, y, weights = task.problem, task.rows, task.y, task.weights
-    rows = patterns.shared(("centred rows", problem), lambda: CentredRows(problem, patterns.X))
+    rows = patterns.centred(problem)
     # the gap that is rounding: a point that meets the optimality conditions is the optimum at this gap
     rounding = max(NEGLIGIBLE_ERROR, 0.01 * fit.stopping.tol)
     solve = _hard_points if problem.hard else partial(semismooth_points, tol=goal)

@@ -218,6 +218,7 @@ class LinearFit(Fit):
                 self.keep(self.run.point())
             return Progress(self.best, self.run.presentations, self.run.steps), self._points(algorithm)
         run = Run(self.task, algorithm, self.stopping.tol, self.rng, self.check)
+        run.begin_at_duals()
         run.presentations, run.steps = self.run.presentations, self.run.steps
         return run, SCHEDULES[algorithm.schedule](run)
 

@@ -98,22 +98,18 @@ class State(Progress, ABC):
     Parameters
     ----------
     task : Task
-    patterns : Patterns or KernelPatterns
-        The rows of positive weight.
-    used : slice or ndarray of int
-        The places of these rows in the task.
-    algorithm : Algorithm
+    algorithm : Algorithm or Decomposition
     tol : float
         Certified relative gap at which the fit ends.
     rng : Generator
         Draws the orders of presentation.
     interrupted : callable
         Returns whether to stop; called between compiled calls.
-    best : Best
-        Without points.
 
     Attributes
     ----------
+    patterns : Patterns or KernelPatterns
+        The rows of positive weight.
     h : Weight
         The engine's state: w, dual variables, rows. Created at its first use.
     iterate : Iterate or None
@@ -138,14 +134,12 @@ class State(Progress, ABC):
     def __init__(
         self,
         task: Task,
-        patterns: Any,
-        used: Any,
         algorithm: Algorithm | Decomposition,
         tol: float,
         rng: np.random.Generator,
         interrupted: Callable[[], bool],
-        best: Best,
     ) -> None:
+        patterns, used, best = self._parts(task)
         super().__init__(best)
         self.task, self.problem, self.patterns, self._used = task, task.problem, patterns, used
         self.y, self.weights, self.n = task.y[used], task.weights[used], patterns.n
@@ -179,6 +173,11 @@ class State(Progress, ABC):
         self.multiplier = 1.0
         if self.problem.first_power:
             self.multiplier = max(float(patterns.squares(problem.p).mean()), TINY) ** -0.5
+
+    @staticmethod
+    @abstractmethod
+    def _parts(task: Task) -> tuple[Any, Any, Best]:
+        """Return the rows of positive weight, their places in the task, and what is proved: nothing."""
 
     @cached_property
     def all_rows(self) -> np.ndarray:
@@ -346,47 +345,30 @@ class State(Progress, ABC):
 
 
 class Run(State):
-    """The state of a solver on rows of data.
-
-    Parameters
-    ----------
-    task : Task
-        The presolved task.
-    algorithm : Algorithm
-    tol : float
-    rng : Generator
-    interrupted : callable
-    """
+    """The state of a solver on rows of data."""
 
     patterns: Patterns
     best: Best
 
-    def __init__(
-        self,
-        task: Task,
-        algorithm: Algorithm,
-        tol: float,
-        rng: np.random.Generator,
-        interrupted: Callable[[], bool],
-    ) -> None:
+    @staticmethod
+    def _parts(task: Task) -> tuple[Patterns, slice, Best]:
         best = Best(task.problem, Primal(np.zeros(task.rows.d), 0.0), np.zeros(task.rows.n))
-        super().__init__(task, task.rows, slice(None), algorithm, tol, rng, interrupted, best)
-        if task.start is not None:
-            self._begin_at_duals(task.start)
+        return task.rows, slice(None), best
 
     def point(self) -> Point:
         """Return the best points by the bounds of the algorithm."""
         return Point(*self.best.primal, self.best.alpha)
 
-    def _begin_at_duals(self, start: np.ndarray) -> None:
-        """Set the engine to dual variables of the task, if the algorithm can begin there.
+    def begin_at_duals(self) -> None:
+        """Set the engine to the dual variables with which the task begins, if the algorithm can begin there.
 
         A convergent algorithm begins at their best multiple, since they may have been computed for another C; their sum
         is then the step count. Other algorithms begin at w = 0.
         """
-        if not self.algorithm.convergent:
+        start = self.task.start
+        if start is None or not self.algorithm.convergent:
             return
-        h, start, unit = self.h, start[self._used], self.unit
+        h, unit = self.h, self.unit
         self._set_duals(np.clip(start * unit, 0.0, h.cap))
         if not self.problem.hard and h.alpha.any():
             length2 = self.length2() + self._rest2 * float(h.alpha @ self.y) ** 2
@@ -499,17 +481,8 @@ class Run(State):
 class GramRun(State):
     """The state of a solver between two rounds on a kernel problem, where w is represented by its scores.
 
-    The engine's vector has n + 1 entries: the scores of all rows of the task, and the constant coordinate of w.
-
-    Parameters
-    ----------
-    task : Task
-        Its `KernelRows` may be used by other solvers between two rounds, but not during one.
-    algorithm : Algorithm or Decomposition
-        One of `KERNEL_ALGORITHMS`.
-    tol : float
-    rng : Generator
-    interrupted : callable
+    The engine's vector has n + 1 entries: the scores of all rows of the task, and the constant coordinate of w. The
+    `KernelRows` of the task may be used by other solvers between two rounds, but not during one.
     """
 
     patterns: KernelPatterns
@@ -518,18 +491,11 @@ class GramRun(State):
     # more evaluations, a larger one delays the end. Chosen on the data sets of benchmarks.before_after.
     passes_per_evaluation: ClassVar[int] = 50
 
-    def __init__(
-        self,
-        task: Task,
-        algorithm: Algorithm | Decomposition,
-        tol: float,
-        rng: np.random.Generator,
-        interrupted: Callable[[], bool],
-    ) -> None:
+    @staticmethod
+    def _parts(task: Task) -> tuple[KernelPatterns, np.ndarray, GramBest]:
         used = np.flatnonzero(task.weights > 0.0)
         best = GramBest(task.problem, task.y, task.weights, task.rows.diagonal)
-        patterns = KernelPatterns(task.rows, used)
-        super().__init__(task, patterns, used, algorithm, tol, rng, interrupted, best)
+        return KernelPatterns(task.rows, used), used, best
 
     def evaluate(self, primal: DualPoint, dual: DualPoint) -> None:
         """Compute the bounds of a primal and a dual point of the rows used, and keep each if it is better."""
