@@ -197,12 +197,6 @@ default="rbf"
     random_state: Any = None
     verbose: int = 0
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = not tags.input_tags.pairwise
-        return tags
-
     @validation.restored_after(BaseException)
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> KernelMaxMarginClassifier:
         """Find the maximum-margin classifier, and certify it.

@@ -182,11 +182,6 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     random_state: Any = None
     verbose: int = 0
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @validation.restored_after(BaseException)
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MaxMarginClassifier:
         """Find the maximum-margin classifier, and certify it.

@@ -174,11 +174,6 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
     shuffle: bool = True
     random_state: Any = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     # fitting
 
     @validation.restored_after(Exception)

@@ -102,7 +102,17 @@ def _lazy(model: Any, method: str, X: Any) -> Any:
 
 
 class Scored:
-    """Accuracy, for labels that fits take."""
+    """Accuracy, for labels that fits take, and what scikit-learn knows of rows that they take."""
+
+    predict_proba = property(_no_probabilities)
+
+    def __sklearn_tags__(self) -> Any:
+        parent: Any = super()
+        tags = parent.__sklearn_tags__()
+        # a matrix of kernel values is dense, and has a row and a column for each sample
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
+        tags.input_tags.sparse = not tags.input_tags.pairwise
+        return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on these rows; labels that a fit refuses are refused.
@@ -123,8 +133,6 @@ class Scored:
 
 class LinearDecision(Scored):
     """Scores, labels and certified radii, for classifiers with `coef_`, `intercept_` and `classes_`."""
-
-    predict_proba = property(_no_probabilities)
 
     coef_: Any
     intercept_: Any
@@ -230,8 +238,6 @@ class LinearDecision(Scored):
 
 class KernelDecision(Scored):
     """Scores and labels, for classifiers that are sums of kernel functions, in the layout of SVC."""
-
-    predict_proba = property(_no_probabilities)
 
     classes_: Any
     multi_class_: str
@@ -500,11 +506,6 @@ class Imported(ClassifierMixin, BaseEstimator):
     labels_: np.ndarray
     origin_: dict[str, Any]
     feature_names_in_: np.ndarray
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:
         """Refused: the model stays as it was read.
