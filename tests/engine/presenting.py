@@ -43,8 +43,8 @@ def start(
     weights = np.ones(len(y)) if weights is None else weights
     algorithm = None if name is None else ALGORITHMS[name]
     if algorithm is None or (problem.free and algorithm.bias is Bias.SHIFT):
-        return Patterns(X).weight(problem, y, weights, unit, rho)
-    return Patterns(X).weight(
+        return Patterns(X).engine_state(problem, y, weights, unit, rho)
+    return Patterns(X).engine_state(
         problem, y, weights, unit, rho, algorithm.scale, has_pair=algorithm.bias is Bias.OWN
     )
 

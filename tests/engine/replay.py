@@ -57,7 +57,7 @@ def run(rule, X, y, problem, unit=1.0, rho=0.0, passes=30, scale=None, holds=Fal
     """Run full and packed sweeps; return steps and final values."""
     rng = np.random.default_rng(0)
     n = len(y)
-    h = Patterns(X).weight(problem, y, np.ones(n), unit, rho, scale, holds)
+    h = Patterns(X).engine_state(problem, y, np.ones(n), unit, rho, scale, holds)
     if hasattr(rule, "start"):
         sweeps.begin(rule, h, np.arange(n, dtype=np.uint32))
     scores, moved = np.empty(n), np.empty(n, np.uint32)

@@ -279,7 +279,7 @@ def test_kernel_rows_of_integers_give_identical_results(rho):
     scores, moved = np.empty(n), np.empty(n, np.uint32)
     results = []
     for patterns in (Patterns(X), kernel):
-        h = patterns.weight(problem, y, np.ones(n), 1.0, rho)
+        h = patterns.engine_state(problem, y, np.ones(n), 1.0, rho)
         assert isinstance(h.space, Gram) == (patterns is kernel)
         for _ in range(5):
             repeat(Learn(500.0), h, line[::-1].copy(), scores, moved, 1)

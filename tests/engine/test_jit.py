@@ -158,7 +158,7 @@ from maxmargin.algorithms import Facts
 from maxmargin.data.rows import Patterns
 from maxmargin.engine.sweep import repeat
 problem = Problem("squared_hinge", 1.0, intercept="none")
-h = Patterns(np.eye(2)).weight(problem, np.ones(2), np.ones(2), 1.0, 0.0)
+h = Patterns(np.eye(2)).engine_state(problem, np.ones(2), np.ones(2), 1.0, 0.0)
 order, scores = np.arange(2, dtype=np.uint32), np.empty(2)
 repeat(Perceptron(b=1.0).plan(Facts(problem, 1.0, 0.1)).rule, h, order, scores, order.copy(), 1)
 print(json.dumps([jit.seconds_compiled() > 0, h.alpha.tolist()]))

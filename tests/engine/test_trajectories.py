@@ -130,7 +130,7 @@ def compare(name, problem, flexible, stores, seeds) -> None:
         for stored in [sp.csr_matrix(X)] if kind == "binary" else [store(X) for store in stores]:
             if name == "pumma" and stored.dtype == np.float32 and not sp.issparse(stored):
                 continue  # the inner product of two such rows is computed in single precision
-            h = Patterns(stored).weight(
+            h = Patterns(stored).engine_state(
                 problem, y, s, unit, problem.rho, algorithm.scale, algorithm.bias is Bias.OWN, motion=motion
             )
             opened(rule, h, turns[0])
@@ -188,7 +188,7 @@ def test_steps_do_not_depend_on_the_unit_of_the_data(name, p, size):
             )
             algorithm = ALGORITHMS[name](**BUSY[name])
             rule = algorithm.plan(facts(problem, X * unit)).rule
-            h = Patterns(X * unit).weight(problem, y, np.ones(N), 1.0, 0.0, Scaled, name == "pumma")
+            h = Patterns(X * unit).engine_state(problem, y, np.ones(N), 1.0, 0.0, Scaled, name == "pumma")
             opened(rule, h, order)
             moved = present(rule, h, [order] * 4)[0]
             runs.append((moved, h.number[FACTOR] * h.space.vector.w / (unit if name == "pumma" else 1.0)))
@@ -206,7 +206,7 @@ def test_running_sums_equal_recomputed_sums(p):
     X[:, 0] += 0.3 * y
     problem = in_norm(p, True, "free")
     rule = PUMMA(delta=1e-4, halving=False).plan(facts(problem, X)).rule
-    h = Patterns(X).weight(problem, y, np.ones(40), 1.0, 0.0, Scaled, True)
+    h = Patterns(X).engine_state(problem, y, np.ones(40), 1.0, 0.0, Scaled, True)
     opened(rule, h, range(40))
     assert len(present(rule, h, [rng.permutation(40) for _ in range(60)])[0]) > 300
     theta, alpha = h.number[0] * h.space.vector.theta, np.asarray(h.scale.to_dual(h.alpha))
@@ -243,7 +243,7 @@ def test_pegasos_trajectory_equals_the_naive_one(problem, projection):
             .rule
         )
         for store in (np.asarray, sp.csr_matrix):
-            h = Patterns(store(X)).weight(problem, y, s, 1.0, rho, Scaled)
+            h = Patterns(store(X)).engine_state(problem, y, s, 1.0, rho, Scaled)
             batches(rule, h, drawn, np.empty(k))
             assert h.norm2() == pytest.approx(expected.weights @ expected.weights, rel=1e-9) or not projection
             refresh(h)
@@ -290,7 +290,7 @@ def test_mpu_updates_at_its_thresholds_as_stated(score):
     """a.y = b is learnt and a.y = b + db is unlearnt, both once; scores between them cause no update."""
     change = {40.0: 1.0, 70.0: -1.0, 72.0: -1.0, 74.0: -2.0}.get(score, 0.0)
     for dual_weight in (5.0, 0.0):  # at 0 there is nothing to unlearn
-        h = Patterns(np.array([[2.0, 0.0], [0.0, 1.0]])).weight(
+        h = Patterns(np.array([[2.0, 0.0], [0.0, 1.0]])).engine_state(
             HARD, np.array([1.0, -1.0]), np.ones(2), 1.0, 0.0
         )
         h.space.vector.w[0], h.alpha[0] = score / 2.0, dual_weight
@@ -304,7 +304,7 @@ def test_mpu_updates_at_its_thresholds_as_stated(score):
 @pytest.mark.parametrize("rule", [Unlearn(256.0, 128.0), Descend(1.0)], ids=lambda rule: type(rule).__name__)
 def test_zero_pattern_reaches_its_cap_in_one_presentation(rule):
     X, y, s = np.array([[1.0, 2.0], [0.0, 0.0]]), np.array([1.0, -1.0]), np.array([1.0, 3.0])
-    h = Patterns(X).weight(Problem("hinge", 0.5, intercept="none"), y, s, 2.0, 0.0)
+    h = Patterns(X).engine_state(Problem("hinge", 0.5, intercept="none"), y, s, 2.0, 0.0)
     assert present(rule, h, [[1], [1]])[0] == [1]
     assert h.alpha[1] == 3.0
     assert not h.space.vector.w.any()
@@ -323,7 +323,9 @@ def test_updates_from_a_weight_that_points_away_are_within_the_limit_of_ima():
     X, y, problem = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), Problem("hinge", np.inf, 2.0, "none")
     most = ALGORITHMS["ima"](alpha=0.8).plan(facts(problem, X)).settings.max_updates
     for length in (0.0, 1e3):
-        h = Patterns(X).weight(problem, y, np.ones(2), 1.0, 0.0, Scaled, True, motion=Motion.SUBGRADIENT)
+        h = Patterns(X).engine_state(
+            problem, y, np.ones(2), 1.0, 0.0, Scaled, True, motion=Motion.SUBGRADIENT
+        )
         rule = ALGORITHMS["fmp"](gamma=0.7).plan(facts(problem, X)).rule
         h.space.vector.w[:] = -length
         refresh(h)

@@ -34,7 +34,7 @@ class _RowSet(ABC):
 
     n: int
 
-    def weight(
+    def engine_state(
         self,
         problem: Problem,
         y: np.ndarray,

@@ -481,7 +481,7 @@ class Stream:
         The last two rows are the pair, if the rule keeps a pair.
         """
         a, n = self.arrays, patterns.n
-        weight = patterns.weight(self.problem, y, np.ones(n), 1.0, self.rho, self.algorithm.scale)
+        weight = patterns.engine_state(self.problem, y, np.ones(n), 1.0, self.rho, self.algorithm.scale)
         vector = EuclideanVector(a["w"])
         space: Any = weight.space._replace(vector=vector)
         if self.rho:

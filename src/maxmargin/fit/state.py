@@ -79,17 +79,15 @@ class Progress:
         Number of row visits so far, and of visits that changed w.
     converged : bool
         Whether the algorithm has ended by its own criterion.
+    finite : bool
+        Whether all entries of the engine's w are finite.
     """
 
     best: Any
     presentations: int = 0
     steps: int = 0
     converged: bool = False
-
-    @property
-    def finite(self) -> bool:
-        """Whether all entries of the engine's w are finite."""
-        return True
+    finite: bool = True
 
 
 class State(Progress, ABC):
@@ -191,7 +189,7 @@ class State(Progress, ABC):
         problem = self.problem
         if self.problem.first_power:
             problem = replace(problem, C=self.multiplier * problem.C, power=2)
-        h = self.patterns.weight(
+        h = self.patterns.engine_state(
             problem, self.y, self.weights, self.unit, self.rho, scale, self.algorithm.bias is Bias.OWN,
             self.algorithm.motion,
         )  # fmt: skip
@@ -201,10 +199,6 @@ class State(Progress, ABC):
                 square=h.square + h.number[CONSTANT2]
             )  # the score of a row of zeros is not constant
         return h
-
-    @property
-    def finite(self) -> bool:
-        return "h" not in vars(self) or bool(np.isfinite(self.h.space.vector.w).all())
 
     def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
         """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
@@ -256,7 +250,7 @@ class State(Progress, ABC):
         """
         problem, delta2 = self.problem, self.problem.delta2(self.weights)
         at_zero = float(np.sum(1.0 / delta2)) ** -0.5 if delta2.all() else 0.0
-        h = self.patterns.weight(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
+        h = self.patterns.engine_state(problem, self.y, self.weights, 1.0, self.rho, Unscaled)
         rule = Perceptron().plan(Facts(problem, self.radius2, self.tol)).rule
         # a longer run gives a larger bound, with which the rules that use it take fewer steps
         passes = max(20, 30_000_000 // max(self.patterns.entries, self.n))
@@ -288,6 +282,7 @@ class State(Progress, ABC):
         score_rows(self.h, self.all_rows, self.scores)
         self.presentations += self.n
         self.evaluations += 1
+        self.finite = bool(np.isfinite(self.h.space.vector.w).all())
         last = self.best.gap
         self._bounds()
         self._idle = 0 if self.best.gap < DECREASE * last else self._idle + 1

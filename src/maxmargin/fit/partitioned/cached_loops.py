@@ -255,7 +255,7 @@ class _LoadedRows:
             run.rho = square**0.5 if square > 0.0 else 1.0
         self.run, self.rows, self.side_by_side = run, rows, patterns.side_by_side
         self.rule, self.y = Descend(1.0), signs_of(rows, run.fit.positive)
-        self.h = patterns.weight(run.problem, self.y, weights, 1.0, run.rho)
+        self.h = patterns.engine_state(run.problem, self.y, weights, 1.0, run.rho)
         self.h.alpha[:] = np.abs(run.current[rows.numbers])
         self.h.space.vector.w[:] = run.u
         self.scores, self.moved = np.empty(rows.size), np.empty(rows.size, np.uint32)
