@@ -26,9 +26,6 @@ from .door import LARGEST, LARGEST_COST, beyond
 # Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
 # temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.
 BLOCK_BYTES = 1 << 22
-# Pieces from all over the data that a mixed block consists of. With fewer, a block of rows that are sorted by label has
-# another share of each class than all rows; with more, pieces get too short to be read quickly. A round value.
-PIECES = 64
 
 
 class BadRowError(ValueError):
@@ -245,12 +242,12 @@ class ArrayPartitions(Partitions):
     ) -> Iterator[Rows]:
         """Yield all rows once, in blocks of at most so many: one pass.
 
-        A block consists of PIECES pieces of consecutive rows, each from another part of the data, so that it resembles
-        all rows, also where these are sorted. Which pieces of the parts make a block is random. The last pieces may be
-        left out where `interrupted` stops the pass.
+        A block consists of 64 pieces of consecutive rows, each from another part of the data, so that it resembles all
+        rows, also where these are sorted; more pieces get too short to be read quickly. Which pieces of the parts make
+        a block is random. The last pieces may be left out where `interrupted` stops the pass.
         """
         n, self.rows_done = self.shape[0], 0
-        pieces = min(PIECES, max(rows, 1))
+        pieces = min(64, max(rows, 1))
         size = max(rows // pieces, 1)
         count = -(-n // size)
         starts = np.full(-(-count // pieces) * pieces, n)
@@ -274,9 +271,7 @@ class ArrayPartitions(Partitions):
         X, codes = block_of_rows(self._X, first, last), np.asarray(self._codes[first:last])
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
         weights = None if self._weights is None else np.asarray(self._weights[first:last], dtype=float)
-        if self._factors is not None:
-            weights = (1.0 if weights is None else weights) * self._factors[codes]
-        return Rows.consecutive(X, codes, weights, first)
+        return Rows.consecutive(X, codes, times_factors(weights, codes, self._factors), first)
 
     def _release(self) -> None:
         for each in (self._X, self._codes, self._weights):

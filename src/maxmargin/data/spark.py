@@ -40,9 +40,6 @@ NUMBERS = ["tinyint", "smallint", "int", "bigint", "float", "double", "boolean",
 ADDED = {"predict": "prediction", "decision_function": "decision"}
 # Seconds between two checks whether to stop: well below the second in which a fit ends, and rare beside jobs.
 POLL = 0.2
-# How often jobs are cancelled, with POLL seconds between: jobs may begin late. A driver that does not answer, and tasks
-# that do not end, must not keep the caller; ten seconds are ten times what cancelled jobs take.
-CANCELLED = 50
 # The merged results of a function for one or more partitions, of which the first has this number.
 RESULT = "part long, result binary"
 # Makes X, codes and weights of a block of rows.
@@ -283,7 +280,8 @@ class SparkPartitions(Partitions):
 def run(frame: Any, interrupted: Callable[[], bool] = bool) -> list[Any] | None:
     """Compute the rows of a frame; cancel its jobs and return None if interrupted.
 
-    Jobs that do not end within CANCELLED calls are left to a thread that does not keep the process.
+    Jobs may begin late, and are cancelled again; a driver that does not answer, and tasks that do not end within ten
+    seconds, ten times what cancelled jobs take, are left to a thread that does not keep the process.
     """
     session, tag, found = frame.sparkSession, f"maxmargin-{uuid4()}", Future[list[Any]]()
     # a session of Spark Connect has no context
@@ -305,7 +303,7 @@ def run(frame: Any, interrupted: Callable[[], bool] = bool) -> list[Any] | None:
             wait([found], POLL)
         return found.result()
     finally:
-        for _ in range(CANCELLED):
+        for _ in range(50):
             if found.done():
                 break
             context.cancelJobsWithTag(tag) if context else session.interruptTag(tag)

@@ -245,8 +245,7 @@ def fit_partitions(
     """
     check_solvable(model)
     names = [None] if classes.size == 2 else list(classes)
-    require_weight_memory(validation.COEF_COPIES * len(names), partitions.shape[1])
-
+    require_weight_memory(2 * len(names), partitions.shape[1])  # as in fits of rows in memory
     reporter = Reporter(model)
     with deadline.interruptible():  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)

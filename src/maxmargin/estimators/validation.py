@@ -29,7 +29,6 @@ from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-COEF_COPIES = 2  # copies of the weights of a model at most: its own, and those of its file while it is saved
 
 
 def restored_after(failure: type[BaseException]) -> Callable[[Method], Method]:
@@ -91,7 +90,8 @@ def optional(is_valid: Callable[[Any], Any]) -> Callable[[Any], Any]:
 Checks = dict[str, tuple[Callable[[Any], Any], str]]
 
 BOOLEAN = (bool, np.bool_)
-is_positive, is_positive_finite = partial(is_real, above=0.0), partial(is_finite, above=0.0)
+is_positive = partial(is_real, above=0.0)
+is_positive_finite = partial(is_finite, above=0.0)
 TOL = "positive and finite: it is the certified gap, and a gap of 0 cannot be proved; got tol={!r}"
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}

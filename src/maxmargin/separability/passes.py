@@ -21,7 +21,7 @@ from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Ver
 from ..data.partitions import Partitions, Rows, signs_of
 from ..fit.deadline import Deadline
 from ..fit.partitioned.passes import Block, Coordinates, Sums, empty_certificate, pass_sums
-from ..fit.partitioned.sample import HARD_REACH, MAX_IDLE, SAMPLE_SHARE, draw_rows, with_rows
+from ..fit.partitioned.sample import MAX_IDLE, draw_rows, with_rows
 from ..numerics.progress import announce
 from ..problem.problem import Problem, stopped_reason
 from .search import about_all_rows
@@ -96,7 +96,8 @@ class PassSearch:
     def verdict(self) -> Verdict:
         """Add rows until the verdict on the rows in memory holds for all rows, within `tol`."""
         deadline, idle = self.deadline, 0
-        drawn = draw_rows(self.partitions, 2, int(SAMPLE_SHARE * self.rows), 0, deadline.interrupted)
+        # a quarter of the rows that fit in memory: the others are those of the smallest margins
+        drawn = draw_rows(self.partitions, 2, self.rows // 4, 0, deadline.interrupted)
         held = drawn and drawn.rows
         while held is not None and idle < MAX_IDLE:
             # The rest of `tol` is left to the rows outside, of which separators of small margin in memory miss more.
@@ -126,7 +127,7 @@ class PassSearch:
         """Return the margins of all rows, with the rows below those in memory; None if stopped."""
         z = self.coordinates.vector(found.w, found.b)
         margins = signs_of(held) * self.coordinates.scores(held.X, z)
-        reach = HARD_REACH * max(float(margins.min()), 0.0)
+        reach = (1.0 - 1e-9) * max(float(margins.min()), 0.0)  # rounding makes no row violate it
         query = NearestRows(z, max(self.rows // 2, 1), reach)
         total = partial(pass_sums, self.coordinates, query.sums)
         return self.partitions.total(total, self.deadline.interrupted), reach

@@ -12,11 +12,6 @@ import numpy as np
 from ...data.partitions import Partitions, Rows
 from .passes import Near
 
-# Part of the rows that fit in memory that the first sample has; the others are for the rows of the smallest margins.
-SAMPLE_SHARE = 0.25
-# Margin below which rows are added for a hard margin, whose smallest margin in memory is 1: rounding makes no row
-# violate it.
-HARD_REACH = 1.0 - 1e-9
 MAX_IDLE = 8  # passes without a better bound after which a fit or a search has stalled
 
 

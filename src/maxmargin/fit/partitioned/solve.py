@@ -130,7 +130,7 @@ class PassFit(Fit):
         self.whole, self.k, self.positive, self.drawn, self.opened = whole, k, 1 if two else k, drawn, opened
         self.coordinates = Coordinates(problem, whole.partitions.shape[1])
         self.fingerprint: Fingerprint | None = None
-        self.check, self._begun, self._reported = self._interrupted, whole.partitions.passes, deadline.began
+        self._begun, self._reported = whole.partitions.passes, deadline.began
 
     def begin(self, algorithm: Any) -> tuple[Progress, Iterator[None]]:
         return self.run, algorithm.passes(self)
@@ -158,7 +158,7 @@ class PassFit(Fit):
             )
         self.fingerprint = sums.data
 
-    def _interrupted(self) -> bool:
+    def check(self) -> bool:
         """Return whether to stop; twice a second, pass a report of the pass so far to the callback."""
         if time.perf_counter() - self._reported > 0.5:
             self.report(self.stage.algorithm.name, self.stage.reason, ended=False)
