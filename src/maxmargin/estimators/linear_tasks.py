@@ -188,16 +188,14 @@ class LinearTasks:
         return about_all_rows(search.verdict(), np.arange(n)[self._kept], n)
 
 
-def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm | None:
-    """Return the algorithm of a linear classifier; None for "auto".
+def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm:
+    """Return the named algorithm of a linear classifier.
 
     Raises
     ------
     ValueError
         If there is no such algorithm, or it does not solve the problem; the message names algorithms that do.
     """
-    if isinstance(algorithm, str) and algorithm == "auto":
-        return None
     algorithm = named_algorithm(algorithm, ALGORITHMS, "MPU()", Algorithm)
     if algorithm.schedule not in algorithm.schedules:
         got = f"got {algorithm.schedule!r}"
