@@ -323,9 +323,7 @@ def test_updates_from_a_weight_that_points_away_are_within_the_limit_of_ima():
     X, y, problem = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0]), Problem("hinge", np.inf, 2.0, "none")
     most = ALGORITHMS["ima"](alpha=0.8).plan(facts(problem, X)).settings.max_updates
     for length in (0.0, 1e3):
-        h = Patterns(X).engine_state(
-            problem, y, np.ones(2), 1.0, 0.0, Scaled, True, motion=Motion.SUBGRADIENT
-        )
+        h = Patterns(X).engine_state(problem, y, np.ones(2), 1.0, 0.0, Scaled, True, Motion.SUBGRADIENT)
         rule = ALGORITHMS["fmp"](gamma=0.7).plan(facts(problem, X)).rule
         h.space.vector.w[:] = -length
         refresh(h)

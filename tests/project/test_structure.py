@@ -23,7 +23,7 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_485,  # 16,000
+    "code lines of the package": 17_446,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 16,  # 16
@@ -41,7 +41,7 @@ LIMITS = {
     "lines of the checker": 150,
 }
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
-ENTERED = {"linear fit": (100, 20), "kernel fit": (134, 23), "separate": (60, 14)}
+ENTERED = {"linear fit": (97, 20), "kernel fit": (131, 23), "separate": (60, 14)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
 # folders of tests that may import the folder of the package of their name
 OPEN_FOLDERS = ("engine", "numerics")
