@@ -139,7 +139,7 @@ default="rbf"
         The bounds and the dual variables that prove them; `verify` recomputes them from the data.
     verdict_ : Inseparable, Undecided, or LinearSeparator, or dict of them
         Only for a hard margin without a separator in float64. INSEPARABLE: the exact proof that no separator exists.
-        UNDECIDED: the bounds so far, or a separator that needs more digits than float64 coefficients of rows have. With
+        UNDECIDED: the bounds so far, or a separator that float64 coefficients of rows do not express. With
         several problems a dict by their labels.
     history_ : list of Report
 

@@ -8,19 +8,17 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..algorithms import Algorithm, Decomposition
 from ..certificates.certificate import Certificate, Sample
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import Bounds
-from ..certificates.verdicts import Inseparable, KernelSeparator, LinearSeparator, Verdict
+from ..certificates.verdicts import Inseparable, KernelSeparator, Verdict
 from ..data.duplicates import merge, unmerged
 from ..fit.deadline import Deadline, Reporter, solve_tasks
 from ..fit.report import Report, Stopping, Task, status_at_end
 from ..fit.solve import KernelSolution, solve_kernel
 from ..kernels.functions import Kernel, Precomputed
-from ..numerics.columns import may_be_dense, without_empty_columns
 from ..numerics.sizes import draw_seeds, jobs
 from ..numerics.sums import EPS
 from ..problem.multiclass import named_parts, parts_of
@@ -30,10 +28,6 @@ from ..separability.search import about_all_rows
 from ..separability.separate import decide
 from ..solvers.decomposition import KernelRows
 from .validation import Targets
-
-# Largest number of operations of the least-squares problem that writes a hyperplane as a combination of rows, n d times
-# the smaller side: they take a second or two. With more the separator is a verdict only, and not a model.
-MAX_LEAST_SQUARES_FLOPS = 4e9
 
 
 class KernelTaskSolution(NamedTuple):
@@ -298,8 +292,7 @@ class KernelSeparability:
 
         Of the solution and the verdict's separator the one with the larger certified margin is kept. Without a positive
         certified margin, the verdict is returned too if the model cannot express it: a proof that no separator exists,
-        an undecided verdict, or a separator without float64 coefficients of rows (a polynomial, or a hyperplane in
-        rational numbers).
+        an undecided verdict, or a separator without float64 coefficients of rows (a hyperplane, or a polynomial).
         """
         if self.algorithm is not None:
             self._start = found.point.alpha[self.rows]
@@ -309,12 +302,14 @@ class KernelSeparability:
             alpha[verdict.support] = verdict.alpha
             point = found.point._replace(alpha=alpha)
             return self._certified(point, found, Status.INSEPARABLE), verdict
-        separator = self._separator(verdict)
         end = status_at_end(self.stopping, found.rounds)
-        if separator is not None:
+        if isinstance(verdict, KernelSeparator):
             status = end if found.status in (Status.UNDECIDED, Status.NOT_FINITE) else found.status
+            c, alpha = np.zeros((2, self.task.y.size))
+            c[self.rows] = verdict.coefficients
+            alpha[self.rows[verdict.certificate.support]] = verdict.certificate.dual
             # with the dual variables of the fit or of the separator, whichever give the smaller upper bound
-            points = (separator._replace(alpha=alpha) for alpha in (found.point.alpha, separator.alpha))
+            points = (KernelPoint(dual, c, verdict.b) for dual in (found.point.alpha, alpha))
             proved = [self._certified(point, found, status) for point in points]
             better = min(proved, key=lambda one: one.bounds.upper)
             if better.bounds.lower > max(found.bounds.lower, 0.0):
@@ -328,36 +323,3 @@ class KernelSeparability:
         """Certify a point on the data of the task."""
         point, bounds = certified([self.task], [point])[0]
         return replace(found, point=point, bounds=bounds, status=status)
-
-    def _separator(self, verdict: Verdict) -> KernelPoint | None:
-        """Return the separator of a verdict as a point; None where no float64 coefficients of rows are known."""
-        if isinstance(verdict, KernelSeparator):
-            coefficients = verdict.coefficients
-        elif isinstance(verdict, LinearSeparator) and verdict.exact is None:
-            coefficients = _as_combination(self.X, verdict.w)
-        else:
-            return None
-        if coefficients is None:
-            return None
-        c, alpha = np.zeros((2, self.task.y.size))
-        c[self.rows] = coefficients
-        alpha[self.rows[verdict.certificate.support]] = verdict.certificate.dual
-        return KernelPoint(alpha, c, verdict.b)
-
-
-def _as_combination(X: Any, w: np.ndarray) -> np.ndarray | None:
-    """Return the coefficients c with X'c nearest to w, by least squares; None of data that are too large for them.
-
-    The part of w that is orthogonal to all rows does not change their scores.
-    """
-    X, columns = without_empty_columns(X)
-    w, (n, d) = columns.restrict(w), X.shape
-    if n * d * min(n, d) > MAX_LEAST_SQUARES_FLOPS:
-        return None
-    if not may_be_dense(X):  # normal equations, with n rows and columns
-        X, w = (X @ X.T).astype(float), X @ w
-    dense = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
-    try:
-        return np.linalg.lstsq(dense.T, w)[0]
-    except np.linalg.LinAlgError:
-        return None

@@ -429,7 +429,7 @@ REASONS = {
     Status.MAX_ITER: "all max_iter={rounds} rounds were made",
     Status.MAX_TIME: "the limit max_time={seconds} s went by, or too little of it was left for a certificate",
     Status.INTERRUPTED: "Ctrl-C or a callback ended the fit, and the best model so far is kept",
-    Status.UNDECIDED: "no separator was found, and no proof that there is none: {reason}",
+    Status.UNDECIDED: "{reason}",
     Status.INSEPARABLE: "no surface separates the classes; the model has the exact proof, verdict_",
     Status.NOT_FINITE: "numbers overflowed: the scale of the data is beyond float64",
 }
@@ -449,7 +449,10 @@ def message_of_fit(model: Any, X: Any = None, names: Sequence[str] | None = None
         Of the columns; None for their numbers.
     """
     status, certificate, tol = model.status_, model.certificate_, model.tol
-    reason = getattr(getattr(model, "verdict_", None), "reason", "the search ended")
+    verdict, reason = getattr(model, "verdict_", None), "this model cannot express the separator verdict_"
+    if not getattr(verdict, "separable", False):
+        reason = getattr(verdict, "reason", "the search ended")
+        reason = f"no separator was found, and no proof that there is none: {reason}"
     values = {"gap": certificate.gap, "reason": reason, "rounds": model.max_iter, "seconds": model.max_time}
     sentences = [REASONS[status].format(tol=tol, **values)]
     if status not in (Status.CERTIFIED, Status.UNDECIDED, Status.INSEPARABLE):
