@@ -116,6 +116,7 @@ class Fit(ABC):
         self.stage, deadline, certified = stage, self.stopping.deadline, stage.points is not None
         name = "exact" if stage.algorithm is None else stage.algorithm.name
         for _ in rounds:
+            # `max_iter` counts rounds of algorithms: a stage without one is a round only where none came before
             self.rounds += not (certified and self.rounds)
             status = Status.CERTIFIED if self.best.gap <= stage.enough else None
             status = status if certified else self.status(stage)

@@ -92,8 +92,10 @@ class LoopsRun:
 
     Attributes
     ----------
-    rows : int
+    capacity : int
         Rows that are in memory at a time.
+    kept : Rows or None
+        Those that stay in memory for the next block.
     u : ndarray of shape (size,)
         w, and the weight of the constant coordinate `rho` of the engine.
     balance : float
@@ -108,8 +110,8 @@ class LoopsRun:
         self.fit, self.problem, self.coordinates = fit, fit.problem, fit.coordinates
         self.partitions: Any = fit.whole.partitions
         self.rng = np.random.default_rng([fit.whole.seed, fit.k])
-        self.rows = rows_in_memory(fit.whole.memory, self.partitions)
-        self.current, self.frozen, self.proved = duals
+        self.capacity = rows_in_memory(fit.whole.memory, self.partitions)
+        self.current, self.at_start, self.at_best = duals
         self.kept: Rows | None = None
         self.rho, self.u, self.balance = self.problem.rho, np.zeros(self.coordinates.size), 0.0
         self.level = self.idle = 0
@@ -117,7 +119,7 @@ class LoopsRun:
     @property
     def most_kept(self) -> int:
         """The number of rows that are kept, at most."""
-        return max(int(EFFORTS[self.level][1] * self.rows), 1)
+        return max(int(EFFORTS[self.level][1] * self.capacity), 1)
 
     def _choose_effort(self, last_gap: float) -> None:
         """Raise the effort if too many passes were left at the rate at which this pass reduced the gap."""
@@ -140,9 +142,9 @@ class LoopsRun:
     def advance(self) -> bool:
         """Make a pass, and update the bounds as of its beginning (`_prove`); return False if it was stopped."""
         z, balance, sums, gap = self.z, self.balance, None, self.fit.best.gap
-        self.frozen[:] = self.current
+        self.at_start[:] = self.current
         for block in self.partitions.mixed_blocks(
-            max(self.rows - self.most_kept, 1), self.rng, self.fit.check
+            max(self.capacity - self.most_kept, 1), self.rng, self.fit.check
         ):
             part = self._score(block, z)
             sums = part if sums is None else sums.merge(part)
@@ -167,7 +169,7 @@ class LoopsRun:
     def _score(self, block: Rows, z: np.ndarray) -> Sums:
         """Return the sums of a block, for z and for the dual variables at the beginning of the pass."""
         scored, y = Block(self.coordinates, block), signs_of(block, self.fit.positive)
-        dual = scored.dual_sums(y, np.abs(self.frozen[block.numbers]))
+        dual = scored.dual_sums(y, np.abs(self.at_start[block.numbers]))
         return replace(scored.bound_sums(y, z, scored.margins(y, z)), dual=dual)
 
     def _descend(self, block: Rows) -> None:
@@ -216,10 +218,10 @@ class LoopsRun:
         assert sums.dual is not None
         primal, objective = Primal(*self.coordinates.point(z)), self.coordinates.bound(sums, z).bound
         found, factors = bound_of_dual(self.problem, sums.dual, scaled=True)
-        proof = partial(_proof, self.frozen, factors)
+        proof = partial(_proof, self.at_start, factors)
         best.keep(primal, objective, proof, found.bound)
         if best.alpha is proof:
-            self.frozen, self.proved = self.proved, self.frozen
+            self.at_start, self.at_best = self.at_best, self.at_start
         self.idle = self.idle + 1 if before == (best.lower, best.upper) else 0
 
 

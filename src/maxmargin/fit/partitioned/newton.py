@@ -61,8 +61,8 @@ class NewtonQuery:
         Width about the margin over which the hinge is smoothed for the curvature of the proximal term: four errors.
     last : Linearisation or None
         The step that led to z.
-    unit : float
-        The mean |x_i|. The distance of a row from the margin is |1 - m_i| / |x_i| times this unit, since the score of a
+    mean_length : float
+        The mean |x_i|. The distance of a row from the margin is |1 - m_i| / |x_i| times this mean, since the score of a
         longer row changes by more.
     nearest : int
         Rows to gather, at most.
@@ -74,7 +74,7 @@ class NewtonQuery:
     z: np.ndarray
     width: float
     last: Linearisation | None
-    unit: float
+    mean_length: float
     nearest: int
     reach: float
 
@@ -102,13 +102,13 @@ class NewtonQuery:
 
     def _near(self, block: Block, margins: np.ndarray) -> Near:
         """Return the rows within reach of the margin."""
-        distances = distances_of(margins, block.norms / self.unit)
+        distances = distances_of(margins, block.norms / self.mean_length)
         places = np.flatnonzero((distances <= self.reach) & (block.weights > 0.0))
         return block.near(places, distances[places], margins, self.nearest)
 
 
 def distances_of(margins: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the distances of rows from the margin, by their lengths in the unit of `NewtonQuery`: shape (n,)."""
+    """Return the distances of rows from the margin, by their lengths relative to the mean length: shape (n,)."""
     return np.abs(1.0 - margins) / np.maximum(lengths, 0.1)  # or rows of tiny entries were never gathered
 
 
@@ -272,7 +272,7 @@ class NewtonRun:
         The step that led to z, the root mean square of its change of the scores, and the objective at its beginning.
     radius : float
         The trust region: the longest next step, as `last_move`.
-    unit : float
+    mean_length : float
         The mean |x_i|.
     idle : int
         Passes since the gap was last reduced to half of `idle_gap`, the gap at that time.
@@ -288,8 +288,8 @@ class NewtonRun:
         self.last: Linearisation | None = None
         self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
         lengths = row_norms(drawn.rows.X)
-        self.unit = float(self._mean(lengths)) or 1.0
-        self._lengths = lengths / self.unit
+        self.mean_length = float(self._mean(lengths)) or 1.0
+        self._lengths = lengths / self.mean_length
 
     def query(self) -> NewtonQuery:
         """Return what the next pass has to compute."""
@@ -299,7 +299,7 @@ class NewtonRun:
             z=self.z,
             width=max(4.0 * self.error, reach, EPS),
             last=self.last,
-            unit=self.unit,
+            mean_length=self.mean_length,
             nearest=self.nearest,
             reach=reach,
         )
