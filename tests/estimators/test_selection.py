@@ -47,17 +47,6 @@ class TestElimination:
         verify(inner, kept.to_numpy(), y)
         pd.testing.assert_frame_equal(selector.set_output(transform="pandas").transform(table), kept)
 
-    @interpreted
-    def test_warm_starts_take_fewer_updates(self):
-        X, y = rows(200)
-        selector = MarginRFE(clone(DESCENT).set_params(tol=1e-6), n_features_to_select=11, step=1).fit(X, y)
-        warm = selector.estimator_
-        cold = clone(warm).set_params(warm_start=False).fit(selector.transform(X), y)
-        # the exact method takes over after three rounds, at whatever gap: steps are compared at equal gaps
-        first, rounds = warm.history_[0], [report for report in cold.history_ if report.stage == "dcd"]
-        assert first.steps < rounds[0].steps
-        assert first.gap < min(report.gap for report in rounds)
-
     @pytest.mark.parametrize("classes", [2, 3])
     def test_ranking_equals_that_of_rfe_with_the_same_classifier(self, classes):
         X, y = rows(classes=classes)

@@ -157,15 +157,15 @@ class KernelTasks:
         places = self.places[group[0]]
         if not places.size:  # both classes of a pair have weight 0
             return [KernelSolution.at_zero(0, Bounds(0.0, 0.0, 0.0, 0.0), Status.CERTIFIED)]
-        algorithm = self.algorithm.for_rows(rows.codes.size, lambda numbers: numbers[places])
-        reason = "kernels: decomposition" if model.algorithm == "auto" else "chosen by the caller"
+        algorithm = None
+        if model.algorithm != "auto":
+            algorithm = self.algorithm.for_rows(rows.codes.size, lambda numbers: numbers[places])
         sample = sample.part(places)
         kernel_rows = KernelRows(sample.kernel, sample.X, model.cache_size)
         by_task = {
             k: Task(
                 problem, kernel_rows, self.scheme.signs(k, rows.codes)[0][places], rows.weights[places],
-                algorithm, reason, int(self._seeds[k]), model.algorithm == "auto", self.names[k],
-                separability=partial(self._inseparable, k),
+                algorithm, seed=int(self._seeds[k]), label=self.names[k], separability=partial(self._inseparable, k),
             )
             for k in group
             if not (problem.hard and self._separability[k].contradiction())

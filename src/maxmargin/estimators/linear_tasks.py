@@ -39,7 +39,6 @@ def fit_in_memory(
     y: Any,
     sample_weight: Any,
     deadline: Deadline,
-    exact: bool = True,
 ) -> None:
     """Fit a classifier to rows that are in memory, and set its attributes.
 
@@ -51,14 +50,12 @@ def fit_in_memory(
         Of `fit`.
     deadline : Deadline
         That of the whole fit.
-    exact : bool, default=True
-        Whether small problems end with the exact stage, which cannot use a warm start.
     """
     given, targets = validation.validated_data(model, problem, X, y, sample_weight)
     X, columns = without_empty_columns(given)
     if model.p == "log":
         problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
-    tasks = LinearTasks(model, problem, X, columns, targets, exact)
+    tasks = LinearTasks(model, problem, X, columns, targets)
     require_weight_memory(
         2 * len(tasks.names), columns.count
     )  # of the model, and of its file while it is saved
@@ -103,10 +100,8 @@ class LinearTasks:
         X: Any,
         columns: Columns,
         targets: validation.Targets,
-        exact: bool,
     ) -> None:
         self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
-        self.exact = exact
         self.algorithm = None if model.algorithm == "auto" else linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
         n, selected, (X, self._shift) = targets.y.size, targets.selected, shifted(problem, X)
@@ -153,7 +148,7 @@ class LinearTasks:
 
         task = Task(
             self.problem, self.patterns, signs[kept], targets.weights[kept], self.algorithm,
-            seed=int(self._seeds[k]), exact=self.exact, label=self.names[k],
+            seed=int(self._seeds[k]), label=self.names[k],
             start=None if duals is None else duals[k], point=None if points is None else points[k],
             separability=separability,
         )  # fmt: skip

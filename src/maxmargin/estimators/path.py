@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from itertools import product
@@ -16,12 +15,11 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 
 from ..certificates.certificate import Certificate, Certificates
-from ..fit.deadline import Deadline, FitInterruptedError, Interruption
+from ..fit.deadline import FitInterruptedError, Interruption
 from ..numerics.progress import announce
-from ..numerics.sizes import is_whole, jobs, one_thread
+from ..numerics.sizes import is_whole, jobs
 from ..problem.problem import Status
 from .linear import MaxMarginClassifier
-from .linear_tasks import fit_in_memory
 from .validation import (
     COMMON,
     check_parameters,
@@ -30,9 +28,6 @@ from .validation import (
     restored_after,
     validate_rows,
 )
-
-# Statuses of a warm-started fit after which a fit from the beginning, with the exact stage, may still certify.
-UNCERTIFIED = (Status.CONVERGED, Status.STALLED, Status.MAX_ITER, Status.NOT_FINITE)
 
 
 class MarginPath:
@@ -114,10 +109,9 @@ def margin_path(
     sample_weight: Any = None,
     **parameters: Any,
 ) -> MarginPath:
-    """Fit a classifier for every C and every p, each with a warm start from the one before.
+    """Fit a classifier for every C and every p.
 
-    The dual variables of the last point are multiplied by the factor that is best for the new C. If the data are not
-    separable, the new fit then starts close to its optimum once C is large, since w hardly changes.
+    Each fit begins anew: starts from the point before were measured to save no time.
 
     Parameters
     ----------
@@ -147,12 +141,6 @@ def margin_path(
     ValueError
         If `Cs` or `ps` is empty, or `MaxMarginClassifier` cannot use the data or the parameters.
 
-    Notes
-    -----
-    A point ends at `tol`: the exact stage of small problems is left out. A point of ``C=inf``, and a point that is not
-    certified in this way, is fitted without a warm start and with the exact stage, in the rest of ``max_time``; of the
-    two results the one with the smaller gap is kept.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -163,87 +151,25 @@ def margin_path(
     True
     """
     costs, norms = grid(Cs, ps)
-    fits = _PathFit(X, y, sample_weight, parameters)
     found: dict[tuple[int, int], tuple[MaxMarginClassifier, float]] = {}
-    order = np.argsort(costs, kind="stable").tolist()
-    last: MaxMarginClassifier | None = None
+    order, interruption = np.argsort(costs, kind="stable").tolist(), Interruption()
     try:
         for i, k in product(range(len(norms)), order):
-            if k == order[0]:  # the first point of a norm starts from the first point of the norm before
-                last = found[i - 1, k][0] if i else None
             name, points = f"C = {costs[k]:.3g}, p = {norms[i]}", len(norms) * len(order)
             announce(name, len(found) + 1, points, level=1, verbose=parameters.get("verbose", 0))
-            begun = perf_counter()
-            last = fits.fit(last, float(costs[k]), norms[i])
-            found[i, k] = last, perf_counter() - begun
-            if fits.interruption.received or last.status_ is Status.INTERRUPTED:
+            model, begun = MaxMarginClassifier(float(costs[k]), p=norms[i], **parameters), perf_counter()
+            with interruption:
+                model.fit(X, y, sample_weight)
+            found[i, k] = model, perf_counter() - begun
+            if interruption.received or model.status_ is Status.INTERRUPTED:
                 break
     except KeyboardInterrupt:  # between two fits
         if not found:
             raise
-        fits.interruption.received = True
+        interruption.received = True
     path = MarginPath([found[key] for key in sorted(found)])
-    fits.interruption.raise_with(path)
+    interruption.raise_with(path)
     return path
-
-
-@dataclass(frozen=True, eq=False)
-class _PathFit:
-    """The data of a path, and the fits of its points.
-
-    Attributes
-    ----------
-    X, y, sample_weight
-    parameters : dict
-        Parameters of every point, without C and p.
-    interruption : Interruption
-        Says whether Ctrl-C ended a fit.
-    """
-
-    X: Any
-    y: Any
-    sample_weight: Any
-    parameters: dict[str, Any]
-    interruption: Interruption = field(default_factory=Interruption)
-
-    def fit(self, last: MaxMarginClassifier | None, C: float, p: float | str) -> MaxMarginClassifier:
-        """Fit one point with a warm start from the last one, and again without if it is not certified."""
-        begun = perf_counter()
-        if np.isinf(C):  # the dual variables of a hard margin are no multiple of those of a soft margin
-            return self._fit_alone(C, p, 0.0)
-        model = self._fit_from_last(last, C, p)
-        spent, most = perf_counter() - begun, model.max_time
-        if self.interruption.received:
-            return model
-        if model.status_ in UNCERTIFIED and (most is None or spent < most):
-            alone = self._fit_alone(C, p, spent)
-            if alone.certificate_.gap <= model.certificate_.gap:
-                model = alone
-            elif alone.status_ is Status.INTERRUPTED:  # which ends the path
-                model.status_, model.message_ = alone.status_, alone.message_
-        return model
-
-    def _fit_alone(self, C: float, p: float | str, spent: float) -> MaxMarginClassifier:
-        """Fit a classifier without a warm start, in the rest of `max_time` after these seconds."""
-        model = MaxMarginClassifier(C, p=p, **self.parameters)
-        most = model.max_time
-        model.set_params(max_time=None if most is None else most - spent)
-        with self.interruption:
-            model.fit(self.X, self.y, self.sample_weight)
-        return model.set_params(max_time=most)
-
-    def _fit_from_last(
-        self, last: MaxMarginClassifier | None, C: float, p: float | str
-    ) -> MaxMarginClassifier:
-        """Fit with a warm start."""
-        model = MaxMarginClassifier(C, p=p, **self.parameters) if last is None else copy(last)
-        model.set_params(C=C, p=p, warm_start=last is not None)
-        deadline = Deadline(model.max_time)
-        with self.interruption, one_thread():
-            data = self.X, self.y, self.sample_weight
-            fit_in_memory(model, model._problem(), *data, deadline, exact=False)
-            deadline.raise_interrupt(model)
-        return model.set_params(warm_start=False)
 
 
 def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:
@@ -268,7 +194,7 @@ def grid(Cs: Any, ps: Any) -> tuple[np.ndarray, list[Any]]:
 class MaxMarginClassifierCV(MaxMarginClassifier):
     """`MaxMarginClassifier` with C, and the norm, chosen by cross-validation.
 
-    Every fold is one path (`margin_path`) with warm starts. Each fit is certified, so that differences between scores
+    Every fold is one path (`margin_path`). Each fit is certified, so that differences between scores
     come from C and p, and not from fits that ended early. The parameters with the best mean score are then fitted to
     all rows.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,6 @@ from ..fit.deadline import Interruption
 from ..numerics.progress import announce
 from ..numerics.sizes import require_weight_memory
 from ..problem.problem import Problem, Status
-from .linear import MaxMarginClassifier
 from .path import total_bounds
 from .validation import checked_weights, is_whole, restored_after, validate_rows
 
@@ -66,8 +64,8 @@ class MarginRFE(RFE):
 
     Fit a classifier, rank the features by ``|w_j|``, delete the last of them, and fit again on the remaining ones,
     until the number required is left. No set of features has a larger margin, or a smaller objective, than a set that
-    contains it, so that every certificate also bounds the margins or objectives of all later sets. A
-    `MaxMarginClassifier` starts from its weights on the larger set. Methods are those of scikit-learn's `RFE`.
+    contains it, so that every certificate also bounds the margins or objectives of all later sets. Methods are those of
+    scikit-learn's `RFE`.
 
     Weights are comparable only if the features have one scale: scale them before
     (``make_pipeline(StandardScaler(), MarginRFE(MaxMarginClassifier()))``).
@@ -198,8 +196,7 @@ class MarginRFE(RFE):
                 break
             # all features of weight zero are deleted at once
             left = max(min(used, next(size for size in sizes if size < f)), sizes[-1])
-            places = np.sort(ranked[:left])
-            classifier, features = _next(self.estimator, classifier, places), features[places]
+            classifier, features = clone(self.estimator), features[np.sort(ranked[:left])]
         found = [stage.n_features for stage in reversed(self.path_)]
         self.n_features_, self.ranking_ = found[0], np.empty(sizes[0], dtype=int)
         self.ranking_[self.order_] = 1 + np.searchsorted(found, np.arange(sizes[0]), side="right")
@@ -229,15 +226,6 @@ class MarginRFE(RFE):
                 f"There is nothing to rank features by: {fault}. Bring the features to one scale near 1 "
                 "(StandardScaler), or give another C, a finite one if it is inf."
             )
-
-
-def _next(estimator: Any, last: Any, places: np.ndarray) -> Any:
-    """Return the classifier to fit to the features at these places among those of the last one."""
-    if type(estimator) is not MaxMarginClassifier:
-        return clone(estimator)
-    classifier = copy(last).set_params(warm_start=True)
-    classifier.coef_ = last.coef_[:, places]
-    return classifier
 
 
 def _stage(classifier: Any, features: np.ndarray, before: Stage | None = None) -> Stage:

@@ -17,6 +17,7 @@ from ..algorithms.base import Algorithm
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.online.ima import IMA
 from ..algorithms.programs import (
+    Decomposition,
     InteriorPoint,
     LinearProgram,
     Newton,
@@ -74,12 +75,7 @@ def stages(task: Task, tol: float) -> Iterator[Stage]:
     problem, patterns, named = task.problem, task.rows, task.algorithm
     n, d = patterns.n, patterns.d
     exact, goal = None, 0.0
-    if (
-        task.exact
-        and problem.euclidean
-        and is_small(problem, patterns)
-        and not (named is not None and named.keeps_rows)
-    ):
+    if problem.euclidean and is_small(problem, patterns) and not (named is not None and named.keeps_rows):
         how = "the optimality conditions on the support"
         if n > MAX_ROWS_TO_OPTIMUM:
             goal, how = RUNNING_GAP_SHARE * tol, how if problem.hard else "the first point that proves tol"
@@ -107,7 +103,9 @@ def kernel_stages(task: Task, tol: float) -> Iterator[Stage]:
     """Yield the stages of a task on rows of a kernel; few rows are solved by pairs in one set, before a factor."""
     rows, goal = task.rows, 0.9 * tol  # the rest is for rounding of kernel values
     algorithm = Stage(task.algorithm, task.reason, goal)
-    if task.exact and not task.problem.hard:
+    if task.algorithm is None:
+        algorithm = Stage(Decomposition(), "kernels: decomposition", goal)
+    if task.algorithm is None and not task.problem.hard:
         if rows.n <= FEW_ROWS:
             yield replace(algorithm, max_row_visits=2.0 * rows.n)
         if rows.kernel.name != "rbf":  # of small rank only where gamma is tiny

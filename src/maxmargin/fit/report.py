@@ -132,8 +132,6 @@ class Task:
         The reason for which this algorithm was chosen.
     seed : int, default=0
         Of the orders of presentation.
-    exact : bool, default=True
-        Whether small problems end with the exact stage.
     label : object, default=None
         The class of a one-vs-rest problem, which goes into the reports; None for two classes.
     start : ndarray of shape (n,), default=None
@@ -154,7 +152,6 @@ class Task:
     algorithm: Any = None
     reason: str = "chosen by the caller"
     seed: int = 0
-    exact: bool = True
     label: Any = None
     start: np.ndarray | None = None
     point: tuple[np.ndarray, float] | None = None

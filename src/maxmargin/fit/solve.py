@@ -440,7 +440,8 @@ class KernelFit(Fit):
 
     def without_separator(self, stage: Stage) -> Status | None:
         due = self.rounds == 20 and not self.best.lower > 0.0  # it costs as much as many rounds
-        due = due and self.problem.hard and not self.task.algorithm.decides
+        decides = self.task.algorithm is not None and self.task.algorithm.decides
+        due = due and self.problem.hard and not decides
         return Status.UNDECIDED if due and self.task.separability(None) is not None else None
 
 
