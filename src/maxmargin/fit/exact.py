@@ -98,7 +98,7 @@ def _hard_points(
     for point in interior_points(rows.problem, rows.X, y, weights, stop):
         alpha = point[2]
     z = rows.combine(y * alpha) * rows.regular
-    better = None if stop() or rows.copy is None else polished(rows, y, weights, alpha, z, stop)
+    better = None if stop() or rows.copy is None else polished(rows, y, alpha, stop)
     if better is not None:
         yield Reached(*rows.primal(better[0]), better[1], 0.0, True)
     yield Reached(*rows.primal(z), alpha, np.inf, False)

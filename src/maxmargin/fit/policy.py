@@ -143,6 +143,8 @@ def choose(problem: Problem, patterns: Patterns) -> list[tuple[Algorithm, float,
     feasible = small or (step <= 1e11 and (hard or not sparse))
     inf = np.inf
     narrow = small and (not sparse or d <= min(n, 1000))
+    # the larger the product of C and squared lengths, the more conjugate gradients a step of Newton's method takes
+    few = d <= 1000 or (d <= n and problem.C * patterns.longest2 <= 4.0)
     dense = is_small(problem, patterns) or (n >= d * d and not sparse)
     linear = p in (1.0, inf) and (hard or (problem.first_power and not squared))
     program = (p == inf and n <= 1000) or (not feasible and (hard or p == 1))
@@ -152,7 +154,7 @@ def choose(problem: Problem, patterns: Patterns) -> list[tuple[Algorithm, float,
     # Passes before another method: most problems of sparse rows end within them, and on dense ones they take less time
     # than that method. Linear programs give exact zeros at p = inf, but take 10 times as long with many rows.
     table: list[tuple[bool, type[Algorithm], float, type[Algorithm] | None, str]] = [
-        (smooth and d <= 1000, newton, inf, interior, f"Newton's method, {every}"),
+        (smooth and few, newton, inf, interior, f"Newton's method, {every}"),
         (sharp and dense, proximal, inf, interior, f"proximal points, {every}"),
         (smooth and d <= n, descent, 50, newton, certain),
         (sharp and d <= min(n, 3000), descent, 100 if sparse else max(10.0, 0.3 * d), proximal, certain),

@@ -1,16 +1,15 @@
-"""The exact solution of small problems at p = 2: the optimality conditions, solved to rounding on the active set.
+"""The exact solution of small hard margins at p = 2: the optimality conditions, solved to rounding on the support.
 
 The dual problem on signed rows a_i = y_i b_i without the constant column of a free intercept is ::
 
-    minimise 1/2 a'A A'a - q'a   subject to   E a = e,  0 <= a <= c
+    minimise 1/2 a'A A'a   subject to   E a = e,  a >= 0
 
-with q = 1 for the hinge; with a free intercept E = y', e = 0. For the hard margin q = 0, c = inf, and the dual
-variables add up to 1, with a free intercept to 1/2 in each class: A'a is the point nearest to 0 of the convex hull of
-the rows, or half of the difference of the nearest points of the hulls of the classes.
+where the dual variables add up to 1, with a free intercept to 1/2 in each class: A'a is the point nearest to 0 of the
+convex hull of the rows, or half of the difference of the nearest points of the hulls of the classes.
 
-Given which dual variables are free, at zero and at their caps (the set of each row), the optimality conditions are
-linear. They are solved by orthogonal factors; every row that violates the conditions of its set moves to another set,
-and this is repeated. Under the squared hinge Newton's method solves the same systems, and needs no polish.
+Given which dual variables are free, and which are zero, the optimality conditions are linear. They are solved by
+orthogonal factors; every row that violates its conditions moves to the other set, and this is repeated. Soft margins
+need no polish: the last steps of Newton's method solve the same systems.
 
 References
 ----------
@@ -36,144 +35,94 @@ ROUNDING = 1e-12  # relative rounding of the score of a row, or of the sums of a
 
 _linalg: Any = scipy.linalg  # typed as Any: its annotations are unions of all cases
 
-AT_ZERO, FREE, AT_CAP = -1, 0, 1  # the set of a row: a = 0, 0 < a < c, a = c
-
 
 def polished(
-    rows: CentredRows,
-    y: np.ndarray,
-    caps: np.ndarray,
-    alpha: np.ndarray,
-    z: np.ndarray,
-    stop: Callable[[], bool],
+    rows: CentredRows, y: np.ndarray, alpha: np.ndarray, stop: Callable[[], bool]
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return (z, alpha) that solve the optimality conditions, from the active set of a point near the optimum.
-
-    All arguments are in the units of the rows.
+    """Return (z, alpha) that solve the optimality conditions, from the support of a point near the optimum.
 
     Parameters
     ----------
     rows : CentredRows
-        With a copy of the rows; the loss of its problem is the hinge, or its margin hard.
-    y, caps, alpha : ndarray of shape (n,)
-        Labels -1.0 and 1.0, C s_i, and dual variables.
-    z : ndarray of shape (size,)
-        Used for a soft margin.
+        Of a problem with a hard margin; with a copy of the rows.
+    y : ndarray of shape (n,), entries -1.0 and 1.0
+    alpha : ndarray of shape (n,)
+        Dual variables, not all 0.
     stop : callable
 
     Returns
     -------
     (ndarray of shape (size,), ndarray of shape (n,)) or None
-        None where the sets repeat, have too many free rows, or contradict the equations.
+        In the units of the rows. None where the sets of rows repeat, have too many free rows, or contradict the
+        equations.
     """
-    problem, n, d = rows.problem, y.size, rows.size - rows.problem.free
     assert rows.copy is not None
+    free_intercept, d = rows.problem.free, rows.size - rows.problem.free
     A = rows.copy[:, :d] * y[:, None]
-    if problem.hard:
-        E = np.array([y > 0, y < 0] if problem.free else [np.ones(n)], dtype=float)
-        e, q, c = np.full(len(E), 1.0 / len(E)), np.zeros(n), np.full(n, np.inf)
-        a = alpha / float(alpha.sum())
-        w = A.T @ a
-        beta = np.array([-float((A @ w) @ (a * row)) / max(float(a @ row), TINY) for row in E])
-    else:
-        E = y[None, :] if problem.free else np.zeros((0, n))
-        e, q, c = np.zeros(len(E)), np.ones(n), caps
-        a, w, beta = np.clip(alpha, 0.0, c), z[:d], z[d:]
-    found = _active_set_solution(A, E, e, q, c, (a, w, beta), stop)
-    if found is None:
-        return None
-    a, w, beta = found
-    return np.append(w, 0.0 if problem.hard else beta)[: rows.size] if problem.free else w, a
-
-
-def _active_set_solution(
-    A: np.ndarray,
-    E: np.ndarray,
-    e: np.ndarray,
-    q: np.ndarray,
-    c: np.ndarray,
-    start: Any,
-    stop: Callable[[], bool],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """Solve on the free rows and move rows between the sets until all conditions hold; return (a, w, beta)."""
-    sets, seen, A_abs, beta = _sets(A, E, q, c, *start), set[bytes](), np.abs(A), start[2]
+    E = np.array([y > 0, y < 0] if free_intercept else [np.ones(y.size)], dtype=float)
+    e, A_abs, seen = np.full(len(E), 1.0 / len(E)), np.abs(A), set[bytes]()
+    free = _free_rows(A, E, alpha / float(alpha.sum()))
     for _ in range(30):  # 3 to 10 changes of the sets are usual from points near the optimum
-        key, free = sets.tobytes(), sets == FREE
         # more free rows than columns are dependent: with far more of them the point was not near the optimum
-        if key in seen or np.count_nonzero(free) > A.shape[1] + 200 or stop():
+        if free.tobytes() in seen or not 0 < np.count_nonzero(free) <= d + 200 or stop():
             return None
-        seen.add(key)
-        a = np.where(sets == AT_CAP, c, 0.0)
-        w, beta, unique = _solve(A, E, e, q, free, a, beta)
+        seen.add(free.tobytes())
+        a = np.zeros(y.size)
+        a[free], w, beta, unique = _solve(A[free], E[:, free], e)
         if not np.isfinite(a.sum() + w.sum() + beta.sum()):
             return None
         largest = float(np.abs(a).max())
-        if np.abs(E @ a - e).max(initial=0.0) > 1e-9 * (1.0 + largest):
+        if np.abs(E @ a - e).max() > 1e-9 * (1.0 + largest):
             return None  # the free rows cannot meet the equations
-        slack = A @ w - q + beta @ E
+        slack = A @ w + beta @ E
         # rounding of w, which may be a small difference of large terms: about twice eps times |A|'|a|
         rounding = A_abs @ (ROUNDING * np.abs(w) + 4e-16 * (A_abs.T @ np.abs(a)))
-        rounding += ROUNDING * (np.abs(E.T @ beta) + np.abs(q))
-        a_rounding = 1e-11 * max(largest, TINY)
-        below, above = free & (a < -a_rounding), free & (a > c + a_rounding)
-        joins = ((sets == AT_ZERO) & (slack < -rounding)) | ((sets == AT_CAP) & (slack > rounding))
-        leaves = below.any() or above.any()
-        if not joins.any() and not (leaves and unique):
+        rounding += ROUNDING * np.abs(E.T @ beta)
+        leaves, joins = free & (a < -1e-11 * max(largest, TINY)), ~free & (slack < -rounding)
+        if not joins.any() and not (leaves.any() and unique):
             if (np.abs(slack[free]) > 1e3 * rounding[free]).any():
                 return None  # more rows are free than can be tight at once
             # dependent free rows have several vectors a with the same w: one of these may be feasible
-            redistributed = _redistributed(A, E, c, a, sets) if leaves else np.clip(a, 0.0, c)
-            if redistributed is not None:
-                return redistributed, w, beta
-        sets = np.where(below, AT_ZERO, np.where(above, AT_CAP, np.where(joins, FREE, sets)))
+            within = (
+                _redistributed(A[free], E[:, free], a[free]) if leaves.any() else np.maximum(a[free], 0.0)
+            )
+            if within is not None:
+                a[free] = within
+                return np.append(w, 0.0)[: rows.size], a
+        free = (free & ~leaves) | joins
     return None
 
 
-def _sets(A: Any, E: Any, q: Any, c: Any, a: np.ndarray, w: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """Return the set of each row at a point: a bound whose distance is at most its multiplier, else FREE.
+def _free_rows(A: np.ndarray, E: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Return which dual variables are not 0 at the optimum: those that exceed the slacks of their rows.
 
-    By complementarity the distance of a_i from a bound, or the multiplier of that bound, is small. Distances are
-    relative to the cap, or to the largest dual variable if that is smaller; multipliers (slacks) are relative to the
-    margin of a support vector, which is 1, or |w|^2 for a hard margin.
+    By complementarity one of the two is small. Dual variables are relative to the largest of them, slacks to the margin
+    |w|^2 of a support vector.
     """
-    unit, margin = np.minimum(c, max(float(a.max()), TINY)), 1.0 if q.any() else max(float(w @ w), TINY)
-    slack = (A @ w - q + beta @ E) / margin
-    free = (a / unit > slack) & ((c - a) / unit > -slack)
-    if not q.any() and not 0 < np.count_nonzero(free) <= A.shape[1] + 2:
-        free = a > 1e-6 * a.max()  # the margin is so small that slacks are rounding
-    return np.where(free, FREE, np.where((slack < 0.0) & (c < np.inf), AT_CAP, AT_ZERO))
+    w = A.T @ a
+    margins = A @ w
+    beta = np.array([-float(margins @ (a * of)) / max(float(a @ of), TINY) for of in E])
+    free = a / max(float(a.max()), TINY) > (margins + beta @ E) / max(float(w @ w), TINY)
+    # else the margin is so small that slacks are rounding
+    return free if 0 < np.count_nonzero(free) <= A.shape[1] + 2 else a > 1e-6 * a.max()
 
 
-def _solve(
-    A: np.ndarray,
-    E: np.ndarray,
-    e: np.ndarray,
-    q: np.ndarray,
-    free: np.ndarray,
-    a: np.ndarray,
-    beta: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Solve the optimality conditions of one active set: slacks of free rows are 0, and E a = e.
+def _solve(A: np.ndarray, E: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    """Solve the optimality conditions of the free rows: slacks A w + E'beta = 0, w = A'a, and E a = e.
 
-    Parameters as in the module's docstring; `a` holds the dual variables of the other rows, the solution is written to
-    it. With B the rows of A that are free, N an orthonormal basis of the null space of E, and the shortest x_0 with
-    E x_0 = e, 1/2 |B'x|^2 - r'x is minimised over x = x_0 + N t by factors of B'N, which keep all digits.
+    With B the rows of A, divided by their lengths, N an orthonormal basis of the null space of E, and the shortest x_0
+    with E x_0 = e, 1/2 |B'x|^2 - right'x is minimised over x = x_0 + N t by factors of B'N, which keep all digits.
 
     Returns
     -------
-    w, beta : ndarray
-        A'a, with more digits than the product has; the multipliers, those given where no row is free.
+    a, w, beta : ndarray
+        The w with more digits than the product has; beta are the multipliers of the equations.
     unique : bool
         Whether the conditions determine the dual variables.
     """
-    fixed = A.T @ a  # the part of w by the rows that are not free
-    if not free.any():
-        return fixed, beta, True
-    rows, E, r = A[free], E[:, free], e - E @ a
-    size = np.sqrt(np.maximum((rows * rows).sum(axis=1) + (E * E).sum(axis=0), TINY))
-    B, E = rows.T / size, E / size  # with columns (B, E) of length one
-    inverse = np.linalg.pinv(E)
-    N = _linalg.null_space(E) if len(E) else np.eye(E.shape[1])
+    size = np.sqrt(np.maximum((A * A).sum(axis=1) + (E * E).sum(axis=0), TINY))
+    B, E = A.T / size, E / size  # with columns (B, E) of length one
+    inverse, N = np.linalg.pinv(E), _linalg.null_space(E)
     factors = PivotedQR(B @ N)
 
     def solve(right: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -183,26 +132,16 @@ def _solve(
         x, w = x + N @ factors.solve(t), w + factors.Q @ t
         return x, w, inverse.T @ (right - B.T @ w)
 
-    x, w, beta = solve((q[free] - rows @ fixed) / size, r)
-    a[free], w = x / size, fixed + w
+    x, w, beta = solve(np.zeros(size.size), e)
     # iterative refinement: the rounding of w is that of the largest terms of its sum
-    _, dw, dbeta = solve((q[free] - rows @ w) / size - beta @ E, np.zeros(len(e)))
-    return w + dw, beta + dbeta, factors.rank == N.shape[1]
+    _, dw, dbeta = solve(-(A @ w) / size - beta @ E, np.zeros(e.size))
+    return x / size, w + dw, beta + dbeta, factors.rank == N.shape[1]
 
 
-def _redistributed(A: Any, E: Any, c: np.ndarray, a: np.ndarray, sets: np.ndarray) -> np.ndarray | None:
-    """Return dual variables within their bounds with the same A'a and E a; None where there are none.
-
-    Only those of free rows change: they solve a linear least-squares problem with bounds.
-    """
-    free = sets == FREE
-    rows = np.vstack([A[free].T, E[:, free]])
-    target = rows @ a[free]
-    # where there is no cap, a bound far above all dual variables
-    upper = np.where(np.isfinite(c[free]), c[free], 1e3 * max(float(np.abs(a).max()), 1.0))
-    found = lsq_linear(rows, target, bounds=(0.0, upper), method="bvls", tol=1e-15)
-    if not np.abs(rows @ found.x - target).max() <= ROUNDING * (1.0 + np.abs(target).max()):
-        return None
-    out = np.where(sets == AT_CAP, c, 0.0)
-    out[free] = found.x
-    return out
+def _redistributed(A: np.ndarray, E: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+    """Return dual variables of at least 0 with the same A'a and E a, by least squares; None where there are none."""
+    rows = np.vstack([A.T, E])
+    target = rows @ a
+    found = lsq_linear(rows, target, bounds=(0.0, np.inf), method="bvls", tol=1e-15)
+    close = np.abs(rows @ found.x - target).max() <= ROUNDING * (1.0 + np.abs(target).max())
+    return found.x if close else None

@@ -37,7 +37,6 @@ from ..numerics.sums import row_squares
 from ..problem.problem import Problem
 from .iterate import Reached
 from .linear_systems import TINY, factor
-from .polish import polished
 from .rows import LONG, CentredRows
 
 MAX_STEPS = 200  # 5 to 60 are usual; more mean that rounding prevents progress
@@ -74,7 +73,7 @@ def semismooth_points(
         Whether to stop; called between steps.
     tol : float, default=0
         A relative gap: the first point within it is yielded at once, then points of ever smaller gaps. 0, and for small
-        problems: only the last point is yielded, and for the hinge a polished one after it.
+        problems: only the last point is yielded.
     start : (ndarray of shape (d,), float), default=None
         (w, b) of a warm start.
     """
@@ -83,14 +82,9 @@ def semismooth_points(
     costs = np.minimum(np.maximum(costs, TINY), 1.0 / TINY)
     state = _State(rows, y, costs, 1.0 if hinge else np.inf, stop)
     # small problems are solved to the optimum, with a few more steps: a gap of 1e-11 is rounding there
-    exact = rows.copy is not None and n <= 2000 and n * size**2 <= 2e8
-    tol = 1e-11 if exact else tol
+    tol = 1e-11 if rows.copy is not None and n <= 2000 and n * size**2 <= 2e8 else tol
     for gap in (_hinge_gaps if hinge else _squared_gaps)(state, tol, start):
         yield Reached(*rows.primal(state.z), state.alpha / rows.unit**2, gap, tol > 0.0 and gap <= tol)
-    better = polished(rows, y, costs, state.alpha, state.z, stop) if hinge and exact else None
-    if better is not None:  # asked for where the last point is not as exact as required
-        z, alpha = better
-        yield Reached(*rows.primal(z), alpha / rows.unit**2, 0.0, True)
 
 
 def _squared_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | None) -> Iterator[float]:
