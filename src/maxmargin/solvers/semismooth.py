@@ -98,9 +98,8 @@ def _squared_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | N
         steps += state.minimise(goal, MAX_STEPS - steps)
         # no step is taken at a gap of exactly 0, below which there is no goal
         end = state.ended or state.gap == 0.0 or steps >= MAX_STEPS or state.stop()
-        gap = state.gap_of_bounds()
-        if end or gap <= tol:
-            yield gap
+        if end or state.gap <= tol:
+            yield state.gap
         if end:
             return
         goal = min(REPORT_SHARE * state.gap, goal)
@@ -228,7 +227,7 @@ class _State:
         Updated by the change of every step, so that dual variables become exact even where a slack is smaller than the
         rounding error of a margin.
     active : ndarray of bool of shape (n,)
-    gradient, v : ndarray of shape (size,)
+    gradient : ndarray of shape (size,)
     unchanged : int
         Evaluations since the active set changed.
     """
@@ -283,7 +282,7 @@ class _State:
         self.raw = raw
         share = np.where(self.active, raw, self.prox) if frozen else raw.clip(0.0, self.upper)
         self.share, self.alpha = share, self.costs * share
-        v = self.v = self.rows.combine(self.y * self.alpha)
+        v = self.rows.combine(self.y * self.alpha)
         z = self.regular * self.z
         g = self.gradient = z - v
         if frozen:
@@ -303,17 +302,6 @@ class _State:
                 rest = share - self.sigma * np.maximum(self.slack, 0.0)
                 self.mismatch = float(self.costs @ (rest * rest)) / self.sigma * factor
             self.gap = float((self.regular * g) @ g) * factor + (uneven / self.total) ** 2 + self.mismatch
-
-    def gap_of_bounds(self) -> float:
-        """Return the gap of the objective at z and of balanced dual variables, which a certificate has.
-
-        Balancing alpha (sum y_i alpha_i = 0) decreases the dual objective by about |sum y_i alpha_i| (1 + |b|).
-        """
-        square, v = float(self.alpha @ self.share) / self.sigma, self.v
-        dual = 0.5 * self.total**2 / max(float((self.regular * v) @ v) + square, TINY)
-        dual -= abs(float(v[-1])) * (1.0 + abs(float(self.z[-1]))) if self.free else 0.0
-        primal = 0.5 * (float((self.regular * self.z) @ self.z) + square)
-        return max((primal - dual) / dual, self.gap) if dual > 0.0 else np.inf
 
     def minimise(self, goal: float, max_steps: int) -> int:
         """Take steps for the squared hinge to the gap `goal`, or until rounding ends them; return their number."""
