@@ -99,7 +99,6 @@ REFUSED = [
     (fit(np.array([[HUGE], [1]], dtype=object), [0, 1]), "column 0 of X holds '1000"),
     (fit(damaged()), "damaged sparse matrix"),
     (fit(damaged("coo")), "damaged sparse matrix"),
-    (lambda: separate(damaged("lil"), Y), "damaged sparse matrix"),
     (lambda: mm.verify(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
     (lambda: mm.support_report(MaxMarginClassifier().fit(X, Y), damaged(), Y), "damaged sparse matrix"),
     (lambda: separate(X, Y, tol=HUGE), "tol must be a number"),
