@@ -181,7 +181,7 @@ class _Iteration:
                 direction = newton.direction(np.full(newton.products.size, max(target, 0.5 * mu)))
                 t = newton.longest(direction)
             t = min(1.0, 0.99 * t)
-        except np.linalg.LinAlgError:
+        except (np.linalg.LinAlgError, ZeroDivisionError):  # a matrix that is not definite, or a pivot of 0
             return False
         size = self.first.size
         first, second = newton.first + t * direction.first, newton.second + t * direction.second
