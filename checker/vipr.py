@@ -83,7 +83,7 @@ def lines_of(verdict: Any, X: Any, y: Any) -> list[str]:
 
 def rational_point(verdict: LinearSeparator) -> Sequence[Fraction]:
     """Return w and b as the rational numbers that they are."""
-    return verdict.exact or [*map(Fraction, verdict.w.tolist()), Fraction(verdict.b)]
+    return [*map(Fraction, verdict.w.tolist()), Fraction(verdict.b)]
 
 
 def least_score(rows: list[Terms], signs: np.ndarray, point: Sequence[Fraction]) -> Fraction:

@@ -1,6 +1,5 @@
 """Input that cannot be used is refused in one line, before any file is written."""
 
-import errno
 import os
 from pathlib import Path
 
@@ -109,10 +108,3 @@ def test_the_rows_before_a_bad_line_are_kept(tmp_path):
     assert (done.exit_code, 0 < seen <= 240_000) == (3, True)
     assert "line 240001" in done.stderr
     assert f"{seen} rows" in done.stderr
-
-
-def test_a_link_to_itself_is_not_replaced(data, tmp_path):
-    loop = tmp_path / "loop"
-    loop.symlink_to("loop")
-    assert os.strerror(errno.ELOOP) in refused("fit", data, "-o", loop)
-    assert loop.is_symlink()

@@ -190,7 +190,7 @@ def check_verdict(problem: Case) -> str:
         require(all(sum(a * row[j] for a, row in terms) == 0 for j in range(X.shape[1])), "the sum is not 0")
         return "inseparable"
     require(isinstance(verdict, LinearSeparator), f"{type(verdict).__name__} is no verdict on hyperplanes")
-    point = verdict.exact or [Fraction(x) for x in (*verdict.w.tolist(), float(verdict.b))]
+    point = [Fraction(x) for x in (*verdict.w.tolist(), float(verdict.b))]
     scores = [
         sign * (sum(w * x for w, x in zip(point, row, strict=False)) + point[-1])
         for sign, row in zip(signs, data, strict=True)

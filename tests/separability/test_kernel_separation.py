@@ -109,6 +109,9 @@ class TestOtherKernels:
         verdict = separate(K, y, kernel="precomputed")
         assert verdict.separable is simplex(monomials(X, degree, True), 2.0 * y - 1.0, True)
         verdict.verify(K, y)
+        # the rows of the matrix, without a kernel, have an exact verdict
+        expected = simplex(monomials(X[:12], degree, True), 2.0 * y[:12] - 1.0, True)
+        assert separate(K[:12, :12], y[:12]).separable is expected
         gaussian = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
         equal = separate(gaussian, y, kernel="precomputed")
         assert np.array_equal(*X[equal.support])  # integers: some rows are equal
@@ -143,7 +146,7 @@ class TestTermination:
             (1.0, {"kernel": "poly", "max_time": 1e-9}, "max_time"),
             (1.0, {"kernel": "rbf", "gamma": 1.0, "max_time": 60.0}, "float64 kernel values"),
             (1e-9, {"kernel": "rbf", "gamma": 1.0}, "the margins from zero; .* only equal rows"),
-            (1.0, {"kernel": "precomputed"}, "rounding of its entries"),
+            (1.0, {"kernel": "precomputed"}, "only equal rows"),
         ],
     )
     def test_margins_beyond_float64_and_deadlines_leave_it_undecided(self, scale, options, words):

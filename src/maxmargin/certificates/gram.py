@@ -110,8 +110,11 @@ class KernelSample:
             square = float(one @ scores)
             # the additions in sequence: within a block, and over all blocks; of products in memory, of all rows
             added = terms if self.product is not None else min(terms, BLOCK + one.size // BLOCK + 5)
-            score_error = total * (self.error + (added + 2.0) * EPS * self.max_diagonal) + TINY
-            square_error = total * score_error + terms * EPS * float(np.abs(one * scores).sum()) + TINY
+            moved = total * self.rounded * self.max_diagonal  # by the rounding of the coefficients
+            score_error = total * (self.error + (added + 2.0) * EPS * self.max_diagonal) + moved + TINY
+            square_error = (
+                total * (score_error + moved) + terms * EPS * float(np.abs(one * scores).sum()) + TINY
+            )
             found.append(Combination(one, scores, max(square, 0.0), score_error, square_error))
         return found
 

@@ -342,13 +342,18 @@ def bounds_to(
     return alpha, found
 
 
-def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float) -> float:
-    """Return a lower bound of min y_i (w.x_i + b) / |w|_q of a hard margin, rounded downwards; -inf for none."""
+def attained_margin(problem: Problem, sample: Sample, w: np.ndarray, b: float, claimed: float = 0.0) -> Side:
+    """Return a lower bound of min y_i (w.x_i + b) / |w|_q of a hard margin, rounded downwards; -inf for none.
+
+    Sums are exact where others do not prove that the margin is positive, and as large as `claimed`.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         length = norm_interval(problem.weights(w, b), problem.q)
         plain = _side_by_terms(problem, sample, w, b, length)
-        proved = plain.bound > 0.0 or not plain.bound + plain.rounding > 0.0
-        return plain.bound if proved else _exact_side(problem, sample, w, b, length).bound
+        proved = plain.bound > 0.0 and plain.bound >= claimed
+        if proved or not plain.bound + plain.rounding > 0.0:
+            return plain
+        return _exact_side(problem, sample, w, b, length)
 
 
 def _side_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float, length: Length) -> Side:

@@ -9,7 +9,6 @@ some (w, b) has y_i (w.x_i + b) > 0 for all i, or some alpha >= 0, not zero, has
 from __future__ import annotations
 
 import math
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +20,10 @@ import numpy as np
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.columns import Dominant, without_empty_columns
 from ..numerics.rational import inner_radius, row_entries
-from ..numerics.sums import EPS, norm
 from ..problem.problem import dual_exponent
 from .certificate import Certificate, Sample, check_support, require, require_rows
-from .exact import ExactNorm
 from .gram import KernelProblem, KernelSample
-from .row_pass import Side, attained_margin, exact_dual_side, norm_interval
+from .row_pass import Side, attained_margin, exact_dual_side
 from .training_data import data_of
 
 PRINTED_ROWS = 6  # number of rows of a proof whose numbers are printed: as many as fit on a line
@@ -101,17 +98,12 @@ class Separable(Checked):
         lo <= largest margin <= hi, rounded outwards; lo is what the separator attains.
     certificate : Certificate
         The dual variables that prove hi.
-    exact : tuple of Fraction, or None
-        (w, b) in rational numbers, of length d + 1, where float64 has too few digits for a hyperplane. The attributes w
-        and b are then its rounding, and lo is the margin of the rational one, 0.0 where that is below the smallest
-        float64 number.
     """
 
     separable: ClassVar[bool] = True
     lo: float
     hi: float
     certificate: Certificate = field(repr=False)
-    exact: tuple[Fraction, ...] | None = field(default=None, repr=False)
 
     @property
     def claimed(self) -> float:
@@ -123,16 +115,14 @@ class Separable(Checked):
         return (
             f"separable{where}: class {self.classes[1]!r} lies where {self.score()} > 0\n"
             f"  {self.lo:.6g} <= largest margin <= {self.hi:.6g} (p = {self.p:g})"
-            + ("\n  it takes more digits than float64 has: see `exact`" if self.exact else "")
             + f"\n  found by {self.method}, {self.seconds:.2g} s"
         )
 
     def check(self, X: Any, signs: np.ndarray) -> None:
-        """Recompute both bounds; lo = 0.0 is the float64 value of a positive margin, proved in rational numbers."""
+        """Recompute both bounds."""
         check_upper_bound(self, X, signs)
         lower = self.attained_margin(X, signs)
-        # lo = 0.0 is accepted only of separators that are proved in rational numbers
-        holds = self.claimed <= lower and (self.lo > 0.0 or (self.lo == 0.0 and self.exact))
+        holds = self.lo > 0.0 and self.claimed <= lower
         require(holds, f"the margin fails: {self.claimed:.17g} is claimed, the data give {lower:.17g}.")
 
     def check_intercept(self, b: Any) -> None:
@@ -145,7 +135,7 @@ class Separable(Checked):
 
     @abstractmethod
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Return a lower bound of the margin that the separator attains; not positive where it does not separate."""
+        """Return the largest margin that may be claimed of the separator; not positive where it does not separate."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -372,26 +362,16 @@ class LinearSeparator(Separable):
         return "w.x + b"
 
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Recompute the margin in float64; in rational numbers where that does not prove `lo`."""
-        w, problem = self.w, self.certificate.problem
-        self.check_intercept(self.b if self.exact is None else self.exact[-1])
-        if self.exact is None:  # an exact weight may be so small that it is 0 in w
-            fits = w.shape == (X.shape[1],) and np.isfinite(w).all() and np.isfinite(self.b)
-            require(fits, "the separator fails: a weight for each feature, and b, must be finite.")
-            X, columns = without_empty_columns(X, w)
-            w = columns.restrict(w)
-            lower = attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b)
-            if 0.0 < self.claimed <= lower:
-                return lower
-        # floats are rational numbers: the margin of (w, b) is computed exactly
-        exact = (*map(Fraction, w.tolist()), Fraction(self.b)) if self.exact is None else self.exact
-        least = exact_least_score(X, signs, exact)
-        # sums in another order, as of sparse and of dense rows, prove other digits: the claim is compared exactly
-        if 0.0 < self.claimed < np.inf and any(exact[:-1]):
-            length = ExactNorm(exact[:-1], problem.q if np.isinf(problem.q) else Fraction(problem.q))
-            if least > 0 and length.square_at_most((least / Fraction(self.claimed)) ** 2):
-                return self.claimed
-        return quotient_below(least, exact[:-1], problem.q)
+        """Recompute the margin in float64; where it is proved to be positive, a claim may exceed it by its rounding."""
+        problem = self.certificate.problem
+        self.check_intercept(self.b)
+        fits = self.w.shape == (X.shape[1],) and np.isfinite(self.w).all() and np.isfinite(self.b)
+        require(fits, "the separator fails: a weight for each feature, and b, must be finite.")
+        X, columns = without_empty_columns(X, self.w)
+        w = columns.restrict(self.w)
+        found = attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b, self.claimed)
+        # sums in another order, as of sparse and of dense rows, prove other digits: those of exact sums differ little
+        return found.bound + 2.0 * found.rounding if 0.0 < found.bound < self.claimed else found.bound
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -419,23 +399,3 @@ class KernelSeparator(Separable):
         task = KernelProblem(self.certificate.problem, sample, signs, np.ones(signs.size))
         lower = task.attained_margin(self.coefficients, self.b)
         return lower if lower > 0.0 else -np.inf
-
-
-def quotient_below(least: Fraction, w: tuple[Fraction, ...], q: float) -> float:
-    """Return a float64 number below least / |w|_q, at least 0.0; -inf unless least > 0 and w is not 0."""
-    unit = max((abs(value) for value in w), default=0)
-    if not unit:  # w = 0 separates nothing
-        return -np.inf
-    rounded = np.array([float(value / unit) for value in w])
-    length = norm_interval(rounded, q, EPS * norm(rounded)).high
-    # |w| = unit * length; one float below the rounded quotient is below the exact one, also where float64 ends
-    bound = min(least / unit / Fraction(length), Fraction(sys.float_info.max))
-    return max(float(np.nextafter(float(bound), 0.0)), 0.0) if bound > 0 else -np.inf
-
-
-def exact_least_score(X: Any, y: np.ndarray, point: tuple[Fraction, ...]) -> Fraction:
-    """Return min y_i (w.x_i + b) for rational (w, b), exactly; for rows X and labels y of -1.0 and 1.0."""
-    *w, b = point
-    rows = [zip(*row_entries(X, i), strict=True) for i in range(y.size)]
-    scores = [b + sum(Fraction(value) * w[j] for j, value in row) for row in rows]
-    return min(int(sign) * score for sign, score in zip(y, scores, strict=True))

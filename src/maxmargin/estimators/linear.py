@@ -124,11 +124,10 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     certificate_ : Certificate or Certificates
         The bounds and the dual variables that prove them; `verify` recomputes them from the data.
     history_ : list of Report
-    verdict_ : Inseparable, Undecided or LinearSeparator, or dict of them
+    verdict_ : Inseparable or Undecided, or dict of them
         Only for a hard margin without a separator in float64. INSEPARABLE: the rational weights that prove that no
-        separator exists. UNDECIDED: the bounds so far, or a separator that needs more digits than float64 has
-        (LinearSeparator). Its method ``verify(X, y)`` checks it. With several classes a dict: the verdict about
-        ``y == label`` for each label without a separator.
+        separator exists. UNDECIDED: the bounds so far. Its method ``verify(X, y)`` checks it. With several classes a
+        dict: the verdict about ``y == label`` for each label without a separator.
 
     Raises
     ------

@@ -19,7 +19,6 @@ from ..fit.deadline import FitInterruptedError
 from ..numerics.columns import (
     check_columns,
     check_labels,
-    check_storage,
     check_weights,
     column_message,
     plain_labels,
@@ -168,7 +167,6 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         raise ValueError("X is a stream of record batches: X.read_all() makes a table of it.")
     options = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]} | options
     labels = plain_labels(y)
-    check_storage(y)
     check_columns(X)
     try:
         return validate_data(estimator, X, labels, **options)

@@ -381,7 +381,7 @@ def _with_separability(fit: LinearFit, status: Status) -> tuple[Status, Verdict 
         fit.certificate = proof = certify(task.problem, fit.sample, w, b, best.alpha)
         best.lower, best.upper = proof.lower, proof.upper
         return Status.INSEPARABLE, verdict
-    if isinstance(verdict, LinearSeparator) and verdict.exact is None:
+    if isinstance(verdict, LinearSeparator):
         _keep_separator(fit, verdict)
         end = status_at_end(fit.stopping, fit.rounds) if status is Status.UNDECIDED else status
         status = proved_status(end, task.problem, best, fit.stopping.tol)

@@ -175,9 +175,12 @@ def check_weights(weights: Any) -> None:
 def plain_labels(y: Any) -> Any:
     """Convert labels of pandas' own integers and booleans, and of Arrow dictionaries, to what NumPy reads unchanged.
 
+    Masked labels are refused (`check_storage`).
+
     NumPy would make one type of the integers of a list, and give a row of a chunked dictionary that is missing the last
     label of the dictionary. Labels of other types, and with missing entries, are returned as they are, or as objects.
     """
+    check_storage(y)
     if hasattr(y, "isna") and not hasattr(y, "compute"):  # NumPy computes those of Dask
         kind = getattr(y, "dtype", None)
         if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
@@ -200,7 +203,6 @@ def label_array(y: Any, rows: int | None = None) -> np.ndarray:
         Unless y has the shape (n,) or (n, 1), with `rows` labels if that is given, no entry is masked, and each label
         names a class.
     """
-    check_storage(y)
     labels = np.asarray(plain_labels(y))
     if labels.ndim == 0:  # None, or a sparse matrix
         raise ValueError(f"y must be an array of one label for each row; got {type(y).__name__}.")
@@ -344,10 +346,10 @@ def column_extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
     Narrow dense rows are joined to 256 columns: NumPy reduces over the rows one by one, and 20 times as slowly for 5
     columns.
     """
-    n, d = X.shape
-    joined = max(1, 256 // max(d, 1))
-    if sp.issparse(X) or not X.flags.c_contiguous or n < joined:
+    if sp.issparse(X):
         return vector(X.max(axis=0)), vector(X.min(axis=0))
+    n, d = X.shape
+    joined = max(1, min(256 // max(d, 1), n)) if X.flags.c_contiguous else 1
     whole = n // joined * joined
     long, rest = X[:whole].reshape(-1, joined * d), X[whole:]
     top = np.vstack([long.max(axis=0).reshape(joined, d), rest]).max(axis=0)

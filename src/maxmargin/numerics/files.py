@@ -59,12 +59,6 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    with suppress(OSError):  # make the new name durable; some systems cannot open a folder
-        handle = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def temporary_name(target: Path) -> Path:
@@ -168,15 +162,10 @@ def _named(path: str | os.PathLike[str], temporary: Path | None = None) -> Itera
 
 
 def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:
-    """Raise OSError if a file cannot be written, is a link to itself, or is one of the `others`, which are read."""
+    """Raise OSError if a file cannot be written, or is one of the `others`, which are read."""
     for other in others:
         if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise FileExistsError(errno.EEXIST, "this file is read from; name another one", str(path))
-    try:
-        os.stat(path)
-    except OSError as error:
-        if error.errno == errno.ELOOP:  # a link to itself: it would be replaced
-            raise
     folder = Path(os.path.realpath(path)).parent
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", str(path))

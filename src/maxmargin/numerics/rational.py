@@ -140,12 +140,6 @@ class IntegerRows:
             self._rows[i] = places, [int(self.y[i]) * value for value in whole]
         return self._rows[i]
 
-    def separator(self, direction: list[int]) -> tuple[list[Fraction], Fraction]:
-        """Return the weights of the columns, and the intercept, that a direction stands for."""
-        exponents = self.exponents.tolist()
-        weights = [direction[j] * Fraction(2) ** exponents[j] for j in range(self.d)]
-        return weights, Fraction(direction[-1] << self.bits if self.bias else 0)
-
     def block(self, rows: list[int]) -> list[list[int]]:
         """Return the matrix whose columns are these rows, without the coordinates in which all of them are zero."""
         places = sorted({place for i in rows for place in self.row(i)[0]})

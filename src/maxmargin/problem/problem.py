@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -240,24 +239,10 @@ class Bracket:
 
 
 def dual_exponent(p: float) -> float:
-    """Return q with 1/p + 1/q = 1.
-
-    Parameters
-    ----------
-    p : float in [1, inf]
-
-    Raises
-    ------
-    ValueError
-        If p is below 1 or not a number.
-    """
-    if isinstance(p, float) and p == 2.0:
-        return 2.0
-    if not (isinstance(p, Real) and p >= 1.0):
-        raise ValueError(f"a norm has an exponent from 1 to inf; got {p!r}.")
+    """Return q with 1/p + 1/q = 1, for p in [1, inf]."""
     if p == 1.0:
-        return np.inf
-    return 1.0 if np.isinf(p) else p / (p - 1.0)
+        return math.inf
+    return 1.0 if math.isinf(p) else p / (p - 1.0)
 
 
 # the free intercept: the exact minimiser of the loss in b

@@ -1,12 +1,12 @@
 """The search for a function of a kernel's feature space between two classes, or for the proof that there is none.
 
 The floating-point method is decomposition, one working set at a time, until the margin of the iterate's function is
-proved with bounds of the errors of all kernel values. Exact arithmetic proves that small kernel matrices have no
-separator. For strictly positive definite kernels (the Gaussian) and distinct rows a separator always exists, though its
-margin may be smaller than float64 kernel values can resolve.
+proved with bounds of the errors of all kernel values. For strictly positive definite kernels (the Gaussian) and
+distinct rows a separator always exists, though its margin may be smaller than float64 kernel values can resolve. Other
+proofs than equal rows of both classes are left to exact arithmetic on the rows of the kernel matrix, which are rows as
+any other: no function of the kernel separates where no hyperplane separates them.
 
-An algorithm on normalised patterns may take the place of decomposition. It runs to its end, and exact arithmetic begins
-with the rows that have weights there.
+An algorithm on normalised patterns may take the place of decomposition.
 
 Decomposition finds separators faster than the (smoothed) kernel Perceptrons and the primal-dual pair, which need
 products with the whole matrix: measured on eight pairs of data and kernel.
@@ -25,21 +25,15 @@ from ..algorithms.programs import Decomposition
 from ..certificates.certificate import Certificate, Sample
 from ..certificates.gram import KernelProblem, KernelSample
 from ..certificates.row_pass import Bounds
-from ..certificates.verdicts import Inseparable, KernelSeparator, Verdict
-from ..data.duplicates import unmerged
+from ..certificates.verdicts import KernelSeparator, Verdict
 from ..fit.report import Task
 from ..fit.schedules import SCHEDULES
 from ..fit.state import GramRun
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.progress import announce
-from ..numerics.rational import BeyondReachError, IntegerRows
 from ..problem.problem import Problem
 from ..solvers.decomposition import SET_SIZE, KernelRows
 from .search import TRIVIAL, SeparatorSearch, trivial_certificate
-
-# Rows of a kernel matrix up to which exact arithmetic is tried: it then takes seconds.
-MAX_MATRIX_ROWS = 150
-DECOMPOSITION = Decomposition.words
 
 
 def kernel_trivial_certificate(
@@ -87,90 +81,57 @@ class KernelSearch(SeparatorSearch):
         super().__post_init__()
         self.features = self.X.shape[1]
         self.X = self.X.astype(np.float64, copy=False)
-        self.alpha = self._ones = np.ones(self.y.size)
-        self.distinct = unmerged(self.y, self._ones)
-        self._sets = 0  # solved so far
-        self._end = ""  # the reason for which the solver ended
+        self._ones = np.ones(self.y.size)
         # megabytes of kernel rows, as in scikit-learn's SVC
         rows = KernelRows(self.kernel, self.X, 200.0)
         self._longest = float(rows.diagonal.max(initial=0.0)) ** 0.5
         solver = Decomposition() if self.algorithm is None or self.start is not None else self.algorithm
-        self.method = self._solver = solver.words
+        self.method = solver.words
         task = Task(self.problem, rows, self.y, self._ones)
         run = GramRun(task, solver, 0.0, np.random.default_rng(0), self.deadline.interrupted)
         self._best, self._rounds = run.best, SCHEDULES[solver.schedule](run)
 
     def verdict(self) -> Verdict:
-        """Search in the order of `search`; decomposition continues where exact arithmetic has not decided."""
+        """Look for equal rows of both classes, then for a function with a proved margin."""
         weights = kernel_trivial_certificate(self.kernel, self.problem, self.X, self.y)
         if weights is not None:
             return self.inseparable(weights, TRIVIAL)
-        if self._decompose(sets=1 if self._solver == DECOMPOSITION else np.inf):
+        end = self._solve()
+        if self._proved_margin() > 0.0:
             return self._separable()
-        found = self.decide_exactly()
-        if isinstance(found, Inseparable):
-            return found
-        for sets in (set_budget(self.y.size), self.more_sets):
-            if sets and self._decompose(sets):
-                return self._separable()
-        return self.undecided(f"{self._end}; {found}", self._certificate(0.0))
-
-    def exact_rows(self) -> IntegerRows:
-        if self._best.alpha.any():
-            self.alpha = self._best.alpha
-        if self._solver != DECOMPOSITION:
-            self.start = self.alpha
-        else:
-            self.prefix = f"{DECOMPOSITION}, "
-        if not isinstance(self.kernel, Precomputed):
-            raise BeyondReachError(
-                f"for the {self.kernel.name} kernel only equal rows of both classes are a proof"
-            )
-        if self.y.size > MAX_MATRIX_ROWS:
-            raise BeyondReachError(
-                f"the matrix has over {MAX_MATRIX_ROWS} rows, too many for exact arithmetic"
-            )
-        return IntegerRows(self.X, self.y, self.problem.free, self.deadline.interrupted)
-
-    def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> None:
-        """Return None: w has no coordinates, and `_proved_margin` proves margins by kernel values."""
-
-    def exact_separator(self, rows: IntegerRows, direction: list[int], method: str) -> str:
-        """Return a reason: the matrix is rounded, so that its separator need not be one of exact inner products."""
-        return "what separates the rows of the matrix may be the rounding of its entries"
+        return self.undecided(
+            f"{end}; with a kernel only equal rows of both classes are a proof", self._certificate(0.0)
+        )
 
     @cached_property
     def _kernel_problem(self) -> KernelProblem:
         return KernelProblem(self.problem, KernelSample(self.kernel, self.X), self.y, self._ones)
 
-    def _decompose(self, sets: float) -> bool:
-        """Solve at most `sets` further working sets; return whether the margin of a function is proved.
+    def _solve(self) -> str:
+        """Solve working sets until a margin is proved, or a limit ends it; return the reason for the end.
 
         Where the margin is positive, `set_budget` more are solved, to narrow its interval to `tol`. An algorithm that
-        takes the place of decomposition has rounds in place of working sets.
+        takes the place of decomposition has rounds in place of working sets, and runs to its end.
         """
-        best, decomposes = self._best, self._solver == DECOMPOSITION
-        self._end = "decomposition narrows the bounds no further with float64 kernel values"
-        if not decomposes:
-            self._end = f"{self._solver} ended without a separator"
+        best, decomposes, budget = self._best, self.method == Decomposition.words, set_budget(self.y.size)
+        most, word = (budget + self.more_sets, "working set") if decomposes else (np.inf, "round")
         for done, _ in enumerate(self._rounds, 1):
-            self._sets += 1
-            announce(f"{self._solver}, {'working set' if decomposes else 'round'} {self._sets}")
+            announce(f"{self.method}, {word} {done}")
             positive = best.lower > 0.0
             # 0.9: the certificate is rounded outwards, and must still be within `tol`
             if positive and best.gap <= 0.9 * self.tol and self._proved_margin() > 0.0:
-                return True
+                return ""
             # squared lengths near 1e-14 of the largest consist of the rounding errors of kernel values
             if not positive and best.upper <= 1e-7 * self._longest:
-                self._end = "float64 kernel values cannot distinguish the margins from zero"
-                break
-            if done >= sets + (set_budget(self.y.size) if positive else 0):
-                self._end = (
-                    f"the search ended after {self._sets} working sets without a proved margin: "
+                return "float64 kernel values cannot distinguish the margins from zero"
+            if done >= most + (budget if positive else 0):
+                return (
+                    f"the search ended after {done} working sets without a proved margin: "
                     "set max_time in separate to search for that many seconds"
                 )
-                break
-        return self._proved_margin() > 0.0
+        if decomposes:
+            return "decomposition narrows the bounds no further with float64 kernel values"
+        return f"{self.method} ended without a separator"
 
     def _proved_margin(self) -> float:
         """Return a proved lower bound of the margin of the best function so far; -inf if there is none."""
@@ -188,5 +149,5 @@ class KernelSearch(SeparatorSearch):
         """Return the verdict on the best function."""
         c, b = self._best.primal
         lower = self._proved_margin()
-        fields = self.bound_fields(lower, self._certificate(lower), self._solver)
+        fields = self.bound_fields(lower, self._certificate(lower), self.method)
         return KernelSeparator(coefficients=c, b=b, **fields)

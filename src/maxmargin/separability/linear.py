@@ -8,37 +8,32 @@ proof may hold a ball around the origin (`inner_radius`).
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
 from ..certificates.certificate import Certificate, Sample
 from ..certificates.row_pass import attained_margin, certify
-from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict, exact_least_score, quotient_below
+from ..certificates.verdicts import Inseparable, LinearSeparator, Verdict
 from ..data.rows import Patterns
 from ..fit.policy import sample_rows
 from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import solve
 from ..kernels.functions import Linear
 from ..numerics.columns import Columns
-from ..numerics.progress import announce
-from ..numerics.rational import IntegerRows, inner_radius
+from ..numerics.progress import OutOfTime, announce
+from ..numerics.rational import BeyondReachError, IntegerRows, inner_radius
 from ..numerics.sums import Plain
 from ..problem.problem import best_intercept
-from .search import TRIVIAL, SeparatorSearch, trivial_certificate
+from .search import TRIVIAL, SeparatorSearch, as_floats, candidates, nearest_points, trivial_certificate
 
 
 def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
     """Return a verdict on the columns `columns.places` as one on all columns: weights of empty columns are zero."""
     if not isinstance(verdict, LinearSeparator):
         return verdict
-    exact = verdict.exact
-    if exact is not None:
-        exact = (*map(Fraction, columns.restore(np.array(exact[:-1])).tolist()), exact[-1])
-    return replace(verdict, w=columns.restore(verdict.w), exact=exact)
+    return replace(verdict, w=columns.restore(verdict.w))
 
 
 @dataclass(eq=False)
@@ -94,10 +89,47 @@ class LinearSearch(SeparatorSearch):
             rows = np.union1d(rows, wrong[np.argsort(margins[wrong])[:count]])
         return None
 
-    def exact_rows(self) -> IntegerRows:
+    def decide_exactly(self) -> Inseparable | LinearSeparator | str:
+        """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
+
+        Returns
+        -------
+        Inseparable or LinearSeparator
+            The verdict.
+        str
+            The reason why there is none: the proof would be too large, or float64 has too few digits for a separator.
+            Empty after the deadline, whose status has the reason.
+        """
         places = self.distinct.places
         self.alpha = np.ones(places.size)
-        return IntegerRows(self.X[places], self.y[places], self.problem.free, self.deadline.interrupted)
+        try:
+            rows = IntegerRows(self.X[places], self.y[places], self.problem.free, self.deadline.interrupted)
+            start = None if self.start is None else self.distinct.gather(self.start)
+            algorithm = self.algorithm
+            if algorithm is not None and start is None:
+                algorithm = algorithm.for_rows(self.y.size, self.distinct.gather)
+            for candidate in candidates(rows, self.deadline, algorithm, start):
+                self.alpha, self.method = candidate.alpha, candidate.method
+                separator = self.proved_separator(rows, candidate.w, self.method)
+                if separator is not None:
+                    return separator
+            announce("Wolfe's algorithm in exact arithmetic")
+            method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
+            # A proof has at most width + 1 rows; among twice as many some weights may be rounding errors.
+            largest = np.argsort(-self.alpha, kind="stable")[: 2 * (rows.width + 1)]
+            start = {i: float(self.alpha[i]) for i in np.sort(largest).tolist() if self.alpha[i] > 0.0}
+            for corral in nearest_points(rows, start or {0: 1.0}):
+                if not any(corral.direction):
+                    weights = {int(self.distinct.places[i]): weight for i, weight in corral.weights.items()}
+                    return self.inseparable(weights, method)
+                separator = self.proved_separator(rows, as_floats(corral.direction)[: rows.d], method)
+                if separator is not None:
+                    return separator
+            return "there is a separator, which takes more digits than float64 has"
+        except OutOfTime:
+            return ""
+        except BeyondReachError as error:
+            return str(error)
 
     def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> LinearSeparator | None:
         """Return the verdict on w with its best intercept if float64 sums prove that it separates."""
@@ -114,24 +146,8 @@ class LinearSearch(SeparatorSearch):
             b = best_intercept(self.problem, scores, y, np.ones(y.size))
         if not (y * (scores + b)).min() > 0.0:
             return None
-        lower = attained_margin(self.problem, self._sample, w, b)
+        lower = attained_margin(self.problem, self._sample, w, b).bound
         return self._separable(w, b, lower, method) if lower > 0.0 else None
-
-    def exact_separator(self, rows: IntegerRows, direction: list[int], method: str) -> LinearSeparator:
-        """Return the verdict on a separator that takes more digits than float64 has.
-
-        (w, b) is divided by the largest weight, or by more where float64 does not hold b: the hyperplane stays.
-        """
-        weights, b = rows.separator(direction)
-        largest = max(*map(abs, weights), abs(b) / Fraction(sys.float_info.max))
-        point = (*(value / largest for value in weights), b / largest)
-        *rounded, b = (float(value) for value in point)
-        w, lower = (
-            np.array(rounded),
-            quotient_below(exact_least_score(self.X, self.y, point), point[:-1], self.problem.q),
-        )
-        fields = self.bound_fields(lower, self._certificate(w, b), method)
-        return LinearSeparator(w=w, b=b, exact=point, **fields)
 
     @cached_property
     def _sample(self) -> Sample:
@@ -153,7 +169,7 @@ class LinearSearch(SeparatorSearch):
         if not lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
             found = self._fit()
             if found is not None and found.history:
-                fitted = attained_margin(self.problem, self._sample, found.w, found.b)
+                fitted = attained_margin(self.problem, self._sample, found.w, found.b).bound
                 if fitted > lower:
                     w, b, lower = found.w, found.b, fitted
                 certificate = min(found.certificate, certificate, key=lambda one: one.upper)

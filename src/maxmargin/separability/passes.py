@@ -141,7 +141,7 @@ class PassSearch:
             support = held.numbers[proved.support]
             self.certificate = replace(proved, lower=before.lower, support=support, fingerprint=fingerprint)
         lower = self.coordinates.bound(scored, self.coordinates.vector(found.w, found.b)).bound
-        if lower > max(before.lower, 0.0) and found.exact is None:
+        if lower > max(before.lower, 0.0):
             self.certificate = replace(self.certificate, lower=lower)
             self.best = replace(found, lo=lower)
         return self.certificate.upper < before.upper or self.certificate.lower > before.lower

@@ -8,10 +8,9 @@ of the rows in rational numbers. The steps are
 1. without a kernel, for many rows: a sample of the rows, which rows on the wrong side of its separator join, until it
    has no separator, which decides, or no row is on the wrong side; then trivial certificates: one or two rows that
    contradict each other (`trivial_certificate`);
-2. with a kernel: a separator by one working set of decomposition;
-3. floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
+2. without a kernel: floating-point candidates (`candidates`), and Wolfe's algorithm in exact arithmetic from their rows
    (`nearest_points`), which decides every problem that it can represent;
-4. with a kernel: a separator by further working sets.
+3. with a kernel: a separator by working sets of decomposition.
 
 An algorithm on normalised patterns, if one is named, takes the place of working sets and of the first candidates.
 
@@ -51,13 +50,13 @@ from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..algorithms.normalised.patterns import NormalisedRows
 from ..algorithms.normalised.smoothed import SmoothedPerceptron
 from ..certificates.certificate import Certificate
-from ..certificates.verdicts import Inseparable, Separable, Undecided, Verdict
+from ..certificates.verdicts import Inseparable, Undecided, Verdict
 from ..data.duplicates import Merged, merge
 from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel
 from ..numerics.columns import may_be_dense
-from ..numerics.progress import OutOfTime, StopCheck, announce, require_time
-from ..numerics.rational import BeyondReachError, IntegerRows, null_vector
+from ..numerics.progress import StopCheck, announce, require_time
+from ..numerics.rational import IntegerRows, null_vector
 from ..numerics.sums import EPS, TINY, Plain, row_squares
 from ..problem.problem import Problem, stopped_reason
 from ..solvers.generation import linear_points
@@ -235,10 +234,6 @@ class SeparatorSearch(ABC):
     kernel : Kernel
     features : int
         Columns of the data.
-    distinct : Merged
-        The rows that exact arithmetic works on.
-    alpha : ndarray, one entry for each distinct row
-        The dual weights of the last floating-point candidate.
     method : str
         The last method in floating point.
     """
@@ -253,11 +248,8 @@ class SeparatorSearch(ABC):
     algorithm: NormalisedAlgorithm | None = None
     start: np.ndarray | None = None
     features: int = field(init=False)
-    distinct: Merged = field(init=False)
-    alpha: np.ndarray = field(init=False)
     method: str = field(init=False, default="nothing")
     kernel: Kernel = field(init=False)
-    prefix = ""  # of `method` where it names a candidate's method
 
     def __post_init__(self) -> None:
         self.problem = replace(self.problem, intercept="free" if self.problem.intercept != "none" else "none")
@@ -265,63 +257,6 @@ class SeparatorSearch(ABC):
     @abstractmethod
     def verdict(self) -> Verdict:
         """Search in the order of the module's docstring, and return the verdict."""
-
-    @abstractmethod
-    def exact_rows(self) -> IntegerRows:
-        """Return the rows y_i (phi(x_i), 1) as integers, or raise BeyondReachError."""
-
-    @abstractmethod
-    def proved_separator(self, rows: IntegerRows, w: np.ndarray, method: str) -> Separable | None:
-        """Return the verdict on weights of the scaled columns of `rows` if float64 arithmetic proves its margin."""
-
-    @abstractmethod
-    def exact_separator(self, rows: IntegerRows, direction: list[int], method: str) -> Separable | str:
-        """Return the verdict on an exact separator (w, b) of `rows`, in their units, or why there is none."""
-
-    def decide_exactly(self) -> Inseparable | Separable | str:
-        """Run Wolfe's algorithm in exact arithmetic from the rows of floating-point candidates.
-
-        Returns
-        -------
-        Inseparable or Separable
-            The verdict.
-        str
-            The reason why there is none: the rows have no exact representation, or the proof would be too large.
-            Empty after the deadline, whose status has the reason.
-        """
-        try:
-            rows = self.exact_rows()
-            start = None if self.start is None else self.distinct.gather(self.start)
-            algorithm = self.algorithm
-            if algorithm is not None and start is None:
-                algorithm = algorithm.for_rows(self.y.size, self.distinct.gather)
-            for candidate in candidates(rows, self.deadline, algorithm, start):
-                self.alpha, self.method = candidate.alpha, self.prefix + candidate.method
-                separator = self.proved_separator(rows, candidate.w, self.method)
-                if separator is not None:
-                    return separator
-            announce("Wolfe's algorithm in exact arithmetic")
-            method = f"{self.method} and Wolfe's algorithm in exact arithmetic"
-            direction: list[int] = []
-            # A proof has at most width + 1 rows; among twice as many some weights may be rounding errors.
-            largest = np.argsort(-self.alpha, kind="stable")[: 2 * (rows.width + 1)]
-            start = {i: float(self.alpha[i]) for i in np.sort(largest).tolist() if self.alpha[i] > 0.0}
-            for corral in nearest_points(rows, start or {0: 1.0}):
-                direction = corral.direction
-                if not any(direction):
-                    weights = {int(self.distinct.places[i]): weight for i, weight in corral.weights.items()}
-                    return self.inseparable(weights, method)
-                w = as_floats(direction)
-                margins = rows.y * (rows.scaled @ w[: rows.d] + (w[-1] if rows.bias else 0.0))
-                if float(margins.min()) > 0.0:  # others are left to the next corrals
-                    separator = self.proved_separator(rows, w[: rows.d], method)
-                    if separator is not None:
-                        return separator
-            return self.exact_separator(rows, direction, method)
-        except OutOfTime:
-            return ""
-        except BeyondReachError as error:
-            return str(error)
 
     def inseparable(self, weights: dict[int, Fraction], method: str) -> Inseparable:
         """Return the verdict on weights with sum weights_i y_i (phi(x_i), 1) = 0."""
