@@ -24,8 +24,6 @@ def damaged(kind="csr"):
     Z = sp.csr_array(X).asformat(kind)
     if kind == "coo":
         Z.coords = Z.coords[0] + 50, Z.coords[1]
-    elif kind == "lil":
-        Z.rows[0] = [0, 1, 2, 3, 99]
     else:
         Z.indices[3] = 77
     return Z

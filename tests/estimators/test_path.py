@@ -46,16 +46,22 @@ class TestPoints:
             assert model.certificate_.lower <= alone.certificate_.upper
             assert model.certificate_.upper >= alone.certificate_.lower
         assert (path.coefs_.shape, path.intercepts_.shape) == ((4, 30), (4,))
-        assert "CERTIFIED" in str(path)
+
+    def test_starts_from_the_point_before_save_visits_of_sparse_rows(self):
+        rng = np.random.default_rng(0)
+        X = sp.csr_array(np.eye(9)[rng.integers(0, 9, (5000, 14))].reshape(5000, 126))
+        y = np.sign(X @ rng.normal(size=126) + 3.0 * rng.normal(size=5000))
+        path = margin_path(X, y, [1.0, 3.0, 10.0, 30.0], loss="hinge", random_state=0)
+        alone = [MaxMarginClassifier(C, loss="hinge", random_state=0).fit(X, y) for C in path.Cs]
+        visits = [sum(model.history_[-1].presentations for model in some) for some in (path, alone)]
+        assert visits[0] < 0.5 * visits[1]
 
     def test_points_keep_the_given_order(self, cancer):
         """Points are fitted by rising C; `Cs` and `ps` may be in any order, and the hard margin comes last."""
         path = margin_path(*cancer, [10.0, np.inf, 0.1], [2, np.inf], random_state=0, max_time=60)
         assert list(path.Cs) == [10.0, np.inf, 0.1] * 2
         assert list(path.ps) == [2.0] * 3 + [np.inf] * 3
-        assert (
-            [model.certificate_.problem.C for model in path] == [model.C for model in path] == list(path.Cs)
-        )
+        assert [(model.C, model.certificate_.problem.C) for model in path] == [(C, C) for C in path.Cs]
         assert path.statuses_ == (Status.CERTIFIED,) * 6
         alone = MaxMarginClassifier(np.inf, random_state=0).fit(*cancer)
         np.testing.assert_array_equal(path[1].coef_, alone.coef_)
@@ -67,15 +73,14 @@ class TestPoints:
         assert (path.coefs_.shape, path.intercepts_.shape) == ((2, 3, 4), (2, 3))
         np.testing.assert_allclose(path.lower_[1], sum(one.lower for one in path[1].certificate_), 1e-15)
         rng = np.random.default_rng(0)
-        hard = margin_path(
-            np.repeat(np.eye(3), 9, 0) + 0.1 * rng.random((27, 3)), np.arange(27) // 9, [np.inf]
-        )
+        X = np.repeat(np.eye(3), 9, 0) + 0.1 * rng.random((27, 3))
+        hard = margin_path(X, np.arange(27) // 9, [np.inf])
         assert hard.lower_[0] == min(part.lower for part in hard[0].certificate_)
 
     def test_invalid_arguments_are_refused(self, cancer):
-        for change, words in (({"Cs": True}, "Cs must"), ({"Cs": 0}, "Cs must")):
-            with pytest.raises(ValueError, match=words):
-                margin_path(*cancer, **change)
+        for Cs in (True, 0):
+            with pytest.raises(ValueError, match="Cs must"):
+                margin_path(*cancer, Cs)
 
 
 def test_a_callback_ends_the_path_with_its_point(cancer):

@@ -130,7 +130,7 @@ class KernelTasks:
         """
         solution, verdict = self.rows.spread(solution, self.places[k]), None
         undecided = solution.status is Status.UNDECIDED and not solution.bounds.lower > 0.0
-        if self.problem.hard and (undecided or self._separability[k].is_known):
+        if self.problem.hard and (undecided or "verdict" in vars(self._separability[k])):
             solution, verdict = self._separability[k].combine(solution)
         signs, weights = self._labels(k)
         # the division among equal rows rounds
@@ -281,11 +281,6 @@ class KernelSeparability:
     def contradiction(self) -> dict[int, Fraction] | None:
         """Return weights of a few rows that prove by themselves that there is no separator; None without such rows."""
         return kernel_trivial_certificate(self.kernel, self.task.problem, self.X, self.y)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the verdict has been sought."""
-        return "verdict" in vars(self)
 
     def combine(self, found: KernelSolution) -> tuple[KernelSolution, Verdict | None]:
         """Combine a solution with the verdict on separability.

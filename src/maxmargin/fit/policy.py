@@ -109,8 +109,7 @@ def kernel_stages(task: Task, tol: float) -> Iterator[Stage]:
         if rows.n <= FEW_ROWS:
             yield replace(algorithm, max_row_visits=2.0 * rows.n)
         if rows.kernel.name != "rbf":  # of small rank only where gamma is tiny
-            reason = "a kernel matrix of small rank: Newton's method on its factor"
-            yield Stage(None, reason, goal, points=solve_factored)
+            yield Stage(None, "Newton's method on a factor of small rank", goal, points=solve_factored)
     yield algorithm
 
 

@@ -30,13 +30,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..engine.jit import compiled
+from ..kernels.functions import BLOCK, Kernel
 from ..numerics.sums import EPS
 
 if TYPE_CHECKING:
-    from ..kernels.functions import Kernel
     from ..problem.problem import Problem
-
-BLOCK = 512  # rows of the kernel computed at once: BLAS is as fast as with more
 
 
 class KernelRows:
