@@ -31,7 +31,7 @@ LIMITS = {
     "named numbers": 124,  # 120
     "public names": 28,  # 28
     "modules loaded with MaxMarginClassifier": 21,
-    "code lines of tests": 13_091,  # 10,500
+    "code lines of tests": 13_090,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_370,  # 1,200
     "files of tools": 1,
