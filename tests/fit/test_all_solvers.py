@@ -110,8 +110,8 @@ def test_passes_over_many_rows_are_divided_into_calls(algorithm):
 
 @pytest.mark.parametrize("algorithm", ["auto", "perceptron"])
 def test_kernel_rows_that_do_not_fit_are_replaced(algorithm):
-    X, y = clouds(1300, 3, gap=0.5 if algorithm == "auto" else 3.0)
-    options = {"C": 1.0 if algorithm == "auto" else np.inf, "gamma": 0.3, "algorithm": algorithm}
+    X, y = clouds(1300, 3, gap=0.1 if algorithm == "auto" else 3.0)
+    options = {"C": 0.1 if algorithm == "auto" else np.inf, "gamma": 0.3, "algorithm": algorithm}
     few, whole = (KernelMaxMarginClassifier(cache_size=size, **options).fit(X, y) for size in (0.01, 200.0))
     assert few.status_ is whole.status_
     assert few.certificate_.lower <= whole.certificate_.upper
