@@ -125,7 +125,7 @@ class LinearSearch(SeparatorSearch):
                 separator = self.proved_separator(rows, as_floats(corral.direction)[: rows.d], method)
                 if separator is not None:
                     return separator
-            return "there is a separator, which takes more digits than float64 has"
+            return "a separator takes more digits than float64 has"
         except OutOfTime:
             return ""
         except BeyondReachError as error:
