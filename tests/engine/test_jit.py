@@ -13,7 +13,6 @@ import numba
 import numpy as np
 import pytest
 import replay
-from effort import examples, thorough
 from numba.core.errors import NumbaError
 from presenting import ONE_BY_ONE
 from processes import run_python
@@ -197,6 +196,7 @@ builtins.open = on_full_disk
 """
 
 
+@pytest.mark.slow
 def test_code_is_compiled_in_memory_on_a_full_disk(tmp_path):
     """The folder exists and a file can be created but not written: no partial file remains."""
     result = run(tmp_path, FULL + RUN)
@@ -209,13 +209,12 @@ DAMAGES = {"first half": lambda content: content[: len(content) // 2], "zeros": 
            "empty": lambda content: b""}  # fmt: skip
 
 
-@thorough
+@pytest.mark.slow
 def test_damaged_files_are_not_read(tmp_path):
     run(tmp_path)
     stored = {path: path.read_bytes() for some in files(tmp_path).values() for path in some}
     assert len(stored) == 2
-    cases = [*product(stored, DAMAGES)]
-    for path, damage in cases[:: examples(6, 1)]:  # half of the first file
+    for path, damage in product(stored, DAMAGES):
         for other, content in stored.items():
             other.write_bytes(DAMAGES[damage](content) if other == path else content)
         result = run(tmp_path)
@@ -249,10 +248,8 @@ assert [os.waitpid(child, 0)[1] for child in children] == [0] * 2
 """
 
 
-BEGIN = [pytest.param(THREADS, marks=pytest.mark.slow), pytest.param(FORKS, marks=needs_fork)]
-
-
-@pytest.mark.parametrize("begin", BEGIN, ids=["threads", "forks"])
+@pytest.mark.slow
+@pytest.mark.parametrize("begin", [THREADS, pytest.param(FORKS, marks=needs_fork)], ids=["threads", "forks"])
 def test_threads_and_processes_compile_at_the_same_time(begin, tmp_path):
     imports = "import numpy as np\nfrom maxmargin.engine.sweep import shuffled\n"
     run(tmp_path, imports + begin + "print(1)")
