@@ -23,7 +23,7 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_193,  # 16,000
+    "code lines of the package": 17_178,  # 16,000
     "modules": 147,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 16,  # 16
@@ -31,7 +31,7 @@ LIMITS = {
     "named numbers": 124,  # 120
     "public names": 28,  # 28
     "modules loaded with MaxMarginClassifier": 21,
-    "code lines of tests": 13_090,  # 10,500
+    "code lines of tests": 13_089,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_370,  # 1,200
     "files of tools": 1,

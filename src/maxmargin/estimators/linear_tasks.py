@@ -56,9 +56,8 @@ def fit_in_memory(
     if model.p == "log":
         problem = replace(problem, p=max(2.0, 2.0 * np.log(columns.count)))
     tasks = LinearTasks(model, problem, X, columns, targets)
-    require_weight_memory(
-        2 * len(tasks.names), columns.count
-    )  # of the model, and of its file while it is saved
+    # of the model, and of its file while it is saved
+    require_weight_memory(2 * len(tasks.names), columns.count)
     solve_task = partial(tasks.solve, Reporter(model))
     with deadline.interruptible():  # until the model is stored
         solutions = solve_tasks(solve_task, len(tasks.names), tasks.workers, deadline)

@@ -121,9 +121,8 @@ class Fit(ABC):
             status = Status.CERTIFIED if self.best.gap <= stage.enough else None
             status = status if certified else self.status(stage)
             self.report(name, stage.reason)
-            if (
-                status in (None, Status.MAX_ITER) and deadline.interrupted()
-            ):  # by the callback, or its time is up
+            # by the callback, or its time is up
+            if status in (None, Status.MAX_ITER) and deadline.interrupted():
                 return status
             status = status or (None if certified else self.without_separator(stage))
             spent = self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
@@ -270,10 +269,8 @@ class LinearFit(Fit):
         return Status.CERTIFIED if self.best.gap <= tol else ends
 
     def without_separator(self, stage: Stage) -> Status | None:
-        algorithm, due = (
-            stage.algorithm,
-            3 if stage.verdict_after else 1,
-        )  # the verdict costs as much as some rounds
+        # the verdict costs as much as some rounds
+        algorithm, due = stage.algorithm, 3 if stage.verdict_after else 1
         decided = not self.problem.hard or self.verdict is not None
         if decided or self.best.lower > 0.0 or self.rounds < due:
             return None
@@ -313,9 +310,8 @@ def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | N
         if task.point is not None:
             fit.keep(starting_point(task, *task.point))
         status = fit.solve(stages(task, stopping.tol))
-        if (
-            isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate
-        ):  # the last points of an online algorithm
+        # the last points of an online algorithm
+        if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:
             fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
             point = point_of_class_means(fit.task)

@@ -345,9 +345,8 @@ def candidates(
     elif algorithm is not None:
         found = _last_iterate(algorithm, X, y, rows.bias, deadline)
     elif rows.n * rows.d >= 1e5:  # on smaller data least squares end as soon
-        found = _last_iterate(
-            SmoothedPerceptron(), X, y, rows.bias, deadline, 101
-        )  # the start, and a hundred steps
+        # the start, and a hundred steps
+        found = _last_iterate(SmoothedPerceptron(), X, y, rows.bias, deadline, 101)
     if found is not None and (algorithm is not None or found.w.any()):
         yield found._replace(w=found.w / spread)
     require_time(deadline.interrupted)

@@ -166,9 +166,8 @@ class LocalModel:
         a = 0.5 * self.caps if capped else 0.5 / self.D
         x, signs = (np.stack([a, a]), np.array([[1.0], [-1.0]])) if capped else (a[None], np.ones((1, 1)))
         s, z, mu = np.ones_like(x), np.zeros(self.p.size), float(a.mean())
-        for _ in range(
-            400
-        ):  # 15 to 30 are usual; nearly dependent columns of very different scales take more
+        # 15 to 30 steps are usual; nearly dependent columns of very different scales take more
+        for _ in range(400):
             combined, penalised = self.rows.T @ x[0], self.Q @ z
             stationarity = penalised - combined - self.p
             scale = max(float(np.abs(self.p).max()), float(np.abs(penalised).max()))

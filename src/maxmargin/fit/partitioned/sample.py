@@ -57,9 +57,8 @@ def draw_rows(
     totals = partitions.reduce(partial(_count_classes, classes), interrupted)
     if totals is None:
         return None
-    shares = (
-        fair_shares(totals.counts, size) + 10
-    )  # none of a class would be drawn with the probability exp(-10)
+    # without the ten no row of a small class might be drawn; with them the probability is below exp(-10)
+    shares = fair_shares(totals.counts, size) + 10
     chances = np.minimum(shares / np.maximum(totals.counts, 1), 1.0)
     rows = partitions.reduce(partial(_drawn, chances, seed), interrupted)
     return None if rows is None else DrawnRows(rows, rows.weights / chances[rows.codes])
