@@ -39,17 +39,16 @@ def unfinished(Z, names=None, **parameters):
 SENTINEL = "Row 7 (counted from 0) holds -1e+12 in column {}, whose other entries are at most"
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_matrix])
-def test_the_row_or_the_column_that_dominates_is_named(storage):
-    message = unfinished(storage(with_entry(7, 3, -1e12))).message_
+def test_the_row_or_the_column_that_dominates_is_named():
+    message = unfinished(sp.csr_matrix(with_entry(7, 3, -1e12))).message_
     assert SENTINEL.format("3 (counted from 0)") in message
     assert SENTINEL.format("'d'") in unfinished(with_entry(7, 3, -1e12), list("abcde")).message_
     large = X * [1, 1, 1, 1e9, 1]
-    message = unfinished(storage(large)).message_
+    message = unfinished(sp.csr_matrix(large)).message_
     assert "Column 3 (counted from 0) reaches" in message
     assert "divide it by 1e9" in message
     for plain in (X, np.full((60, 1), 7.0)):
-        assert "column" not in unfinished(storage(plain)).message_.lower()
+        assert "column" not in unfinished(plain).message_.lower()
 
 
 def test_limits_are_named():

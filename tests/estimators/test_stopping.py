@@ -277,7 +277,7 @@ def test_every_schedule_ends_with_a_certificate(name):
             verify(model, Z, y)
 
 
-@pytest.mark.parametrize("kind", ["linear", "kernel"])
+@pytest.mark.parametrize("kind", ["linear", pytest.param("kernel", marks=pytest.mark.slow)])
 def test_classes_share_max_time(kind):
     """Every class has rounds, also those whose turn comes last."""
     X, y = np.random.default_rng(0).normal(size=(2100, 100)), np.arange(2100) % 5

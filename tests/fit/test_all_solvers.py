@@ -12,7 +12,7 @@ from effort import interpreted
 from sklearn.datasets import load_wine
 
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem, Status, separate, verify
-from maxmargin.algorithms import ALGORITHMS, PUMMA, DualCoordinateDescent
+from maxmargin.algorithms import ALGORITHMS, DualCoordinateDescent
 
 STORES = {"dense": np.asarray, "csr": sp.csr_matrix}
 PROBLEMS = [
@@ -98,9 +98,7 @@ def test_kernel_fits_with_few_cached_rows_and_rows_of_weight_zero(loss):
         verify(few, X, y, weights)
 
 
-@pytest.mark.parametrize(
-    "algorithm", [DualCoordinateDescent(), PUMMA(delta=0.5), DualCoordinateDescent("shrinking")], ids=str
-)
+@pytest.mark.parametrize("algorithm", [DualCoordinateDescent(), DualCoordinateDescent("shrinking")], ids=str)
 def test_passes_over_many_rows_are_divided_into_calls(algorithm):
     X, y = clouds(130_000, 3, gap=6.0)
     model = MaxMarginClassifier(algorithm=algorithm, max_iter=3, random_state=0).fit(X, y)

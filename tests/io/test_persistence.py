@@ -276,6 +276,7 @@ class TestAtomicWriting:
         assert saved.read_bytes() == before
         assert list(saved.parent.iterdir()) == [saved]
 
+    @pytest.mark.slow
     def test_the_next_writer_deletes_what_killed_ones_left(self, model, path, tmp_path):
         script = (
             "import os, sys; from maxmargin import MaxMarginClassifier, save; os.fsync = lambda _: os._exit(9)\n"
