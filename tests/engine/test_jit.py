@@ -164,6 +164,7 @@ print(json.dumps([jit.seconds_compiled() > 0, h.alpha.tolist()]))
 """
 
 
+@pytest.mark.slow
 def test_an_edit_of_what_a_rule_calls_compiles_again(tmp_path):
     source = tmp_path / "maxmargin"
     shutil.copytree(SOURCE, source)

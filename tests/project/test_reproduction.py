@@ -53,6 +53,7 @@ def test_constants_of_the_data_equal_the_published_ones(data_folder: Path) -> No
     assert margin == pytest.approx(0.13033452, abs=2e-7)
 
 
+@pytest.mark.slow
 def test_margins_on_ionosphere_equal_those_of_the_pumma_paper(data_folder: Path) -> None:
     X, y = data.ionosphere(data_folder)
     R = float((X * X).sum(axis=1).max()) ** 0.5
