@@ -33,7 +33,6 @@ RESULTS = {
     "certificates.verdicts": ["Separable"],
     "estimators.explanation": ["SupportReport"],
     "estimators.path": ["MarginPath"],
-    "estimators.prediction": ["ImportedLinearClassifier", "ImportedKernelClassifier"],
     "fit.report": ["Report"],
     "inspection.compare": ["Comparison"],
 }

@@ -20,13 +20,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test compares it with
     from .estimators.selection import MarginRFE as MarginRFE
     from .inspection.compare import compare as compare
     from .inspection.verification import verify as verify
+    from .io import ModelFileError as ModelFileError
     from .io.certificate_file import write_certificate as write_certificate
-    from .io.container import ModelFileError as ModelFileError
     from .io.model_file import load as load
     from .io.model_file import save as save
     from .io.onnx import to_onnx as to_onnx
-    from .io.text_models import from_liblinear as from_liblinear
-    from .io.text_models import from_libsvm as from_libsvm
     from .io.text_models import to_liblinear as to_liblinear
     from .io.text_models import to_libsvm as to_libsvm
     from .numerics.progress import ReadingStoppedError as ReadingStoppedError
@@ -48,11 +46,11 @@ _MODULES = {
     "estimators.selection": "MarginRFE",
     "inspection.compare": "compare",
     "inspection.verification": "verify",
+    "io": "ModelFileError",
     "io.certificate_file": "write_certificate",
     "io.model_file": "load save",
     "io.onnx": "to_onnx",
-    "io.container": "ModelFileError",
-    "io.text_models": "from_liblinear from_libsvm to_liblinear to_libsvm",
+    "io.text_models": "to_liblinear to_libsvm",
     "numerics.progress": "ReadingStoppedError",
     "problem.problem": "Problem Status",
     "separability.separate": "separate",

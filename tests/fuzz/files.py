@@ -23,12 +23,8 @@ from maxmargin import (
     KernelMaxMarginClassifier,
     MaxMarginClassifier,
     OnlineMarginClassifier,
-    from_liblinear,
-    from_libsvm,
     load,
     save,
-    to_liblinear,
-    to_libsvm,
 )
 
 LONGEST = 1500  # characters of a message: the files and their numbers are short
@@ -66,13 +62,6 @@ MODEL_WORDS = (
     b'"F64"', b'"I64"', b'"BOOL"', b'"data_offsets"', b"[0,8]", b"null", b"true", b'{\\"float\\":\\"nan\\"}',
     b'\\"inf\\"', b"[]",
     b"{}", b'\\"OPTIMAL\\"', b'\\"certificates\\":[', b'\\"class\\":', b"[" * 2000,
-)  # fmt: skip
-TEXT_MODEL_WORDS = (
-    b"svm_type c_svc\n", b"nr_class 3\n", b"nr_class 2147483647\n", b"total_sv 2147483647\n", b"nr_sv 1 1\n",
-    b"rho nan\n", b"label 1 1\n", b"SV\n", b"w\n", b"2147483647:1 ", b"2147483648:1 ", b"bias -1\n",
-    b"nr_feature 99999999999\n",
-    b"kernel_type precomputed\n", b"degree -1\n", b"degree 2147483648\n", b"gamma -1\n",
-    b"solver_type MCSVM_CS\n", b"\xff",
 )  # fmt: skip
 
 
@@ -241,37 +230,10 @@ def check_model(path: Path, rng: Random, originals: list[bytes]) -> str:
     return "same model"
 
 
-def check_text(path: Path, rng: Random, read: Callable[..., Any], write: Callable[..., Any]) -> str:
-    """Require that a model that is read predicts its classes, and is the same after it is written and read again."""
-    model, _ = attempted(lambda: read(path))
-    if model is None:
-        return "refused"
-    with np.errstate(all="ignore"):  # scores of huge numbers
-        predicted = model.predict(sp.csr_matrix((2, model.n_features_in_)))
-    require(np.isin(predicted, model.classes_).all(), "a prediction is no class")
-    other = path.with_name("again")
-    if attempted(lambda: [write(model, other)])[0] is None:
-        return "read"
-    again = read(other) if write is not to_libsvm else read(other, n_features=model.n_features_in_)
-    require(np.array_equal(again.classes_, model.classes_), "other classes after writing")
-    for name in ("coef_", "intercept_", "dual_coef_"):
-        if hasattr(model, name):
-            require(np.array_equal(getattr(again, name), getattr(model, name)), f"other {name} after writing")
-    return "read"
-
-
 def sealed() -> FileTarget:
     """Return the target of model files."""
     files = contents(save, *models())
     return FileTarget("model", ".safetensors", files, partial(check_model, originals=files), MODEL_WORDS)
-
-
-def texts(
-    name: str, read: Callable[..., Any], write: Callable[..., Any], of: int, numbered: int
-) -> FileTarget:
-    """Return the target of a text format, of two models, of which one needs numbers for its classes."""
-    files = contents(write, models()[of]) + contents(partial(write, labels=[1, 2, 3]), models()[numbered])
-    return FileTarget(name, ".txt", files, partial(check_text, read=read, write=write), TEXT_MODEL_WORDS)
 
 
 TARGETS: dict[str, Callable[[], FileTarget]] = {
@@ -285,8 +247,6 @@ TARGETS: dict[str, Callable[[], FileTarget]] = {
         "npy", ".npy", [npy(X), npy(Y), npy(["a", "b", "b", "a"])], check_array, ARRAY_WORDS
     ),
     "model": sealed,
-    "liblinear": lambda: texts("liblinear", from_liblinear, to_liblinear, 0, 1),
-    "libsvm": lambda: texts("libsvm", from_libsvm, to_libsvm, 3, 4),
 }
 if find_spec("pyarrow") is not None:
     TARGETS |= {

@@ -95,26 +95,6 @@ def test_tied_votes_of_pairs_are_decided_as_in_the_model(path):
     assert labels_match_scores(labels, votes, model.classes_)
 
 
-def test_imported_models_equal_their_graphs(path, tmp_path):
-    file = tmp_path / "a.model"
-    linear = "solver_type L2R_LR\nnr_class {}\nlabel {}\nnr_feature 4\nbias -1\nw\n"
-    for text, last in (
-        # a score of zero is decided by the order of the file
-        (linear.format(2, "1 -1") + "1 \n0 \n0 \n-1 \n", -1),
-        (linear.format(2, "-1 1") + "1 \n0 \n0 \n-1 \n", 1),
-        (linear.format(3, "5 -2 3") + "1 2 3\n0 0 1\n3 2 1\n0 1 0\n", 5),
-    ):
-        file.write_text(text)
-        assert export_and_compare(mm.from_liblinear(file), path)[0][-1] == last
-    file.write_text(
-        "svm_type c_svc\nkernel_type sigmoid\ngamma 0.5\ncoef0 -1\nnr_class 2\ntotal_sv 2\nrho 0.125\n"
-        "label -1 1\nnr_sv 1 1\nSV\n1 1:2 4:1 \n-1 2:3 \n"
-    )
-    export_and_compare(mm.from_libsvm(file), path)
-    mm.to_libsvm(KernelMaxMarginClassifier(multi_class="ovo").fit(X, SPECIES), file, labels=[7, 3, 5])
-    export_and_compare(mm.from_libsvm(file), path)
-
-
 def test_nested_searches_keep_the_certificate(path):
     pipe = make_pipeline(StandardScaler(), MaxMarginClassifier())
     search = GridSearchCV(pipe, {"maxmarginclassifier__C": [0.1, 1.0]}, cv=2).fit(X, LABELS["words"])

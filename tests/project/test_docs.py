@@ -76,7 +76,7 @@ WORDS = {  # that a page prints, where more than an exception is to be noticed
     "howto/from_svc": ["True True"],
     "howto/stop_a_fit": ["MAX_TIME", "INTERRUPTED"],
     "howto/not_certified": ["STALLED", "CERTIFIED", "MAX_ITER"],
-    "howto/export": ["ImportedLinearClassifier True", "False L2R_L2LOSS_SVC"],
+    "howto/export": ["solver_type L2R_L2LOSS_SVC"],
     "howto/adding_an_algorithm": ["dynamic-margin(epsilon=0.5)  CONVERGED", "the same w: True"],
     "explanation/intercept": [f"10 to every feature? {same}" for same in (True, False)],
     "explanation/certificates": ["True True True", "[Fraction(0, 1), Fraction(0, 1), Fraction(0, 1)] 0"],

@@ -8,19 +8,17 @@ from command import run
 
 import maxmargin as mm
 
-HEAD = "solver_type L2R_LR\nnr_class {0}\nlabel {1}\nnr_feature {0}\nbias -1\nw\n"
-
 
 @pytest.fixture
 def numbers_of(tmp_path):
     """A function of a file and its number of columns, above two, that returns the numbers as the command reads them."""
 
     def numbers(path, width, *options):
-        text, model = tmp_path / "unit.txt", tmp_path / f"unit-{width}"
-        rows = "".join(" ".join(map(str, row)) + "\n" for row in np.eye(width).tolist())
-        text.write_text(HEAD.format(width, " ".join(map(str, range(width)))) + rows)
-        mm.save(mm.from_liblinear(text), model)
-        result = run("predict", model, path, "--scores", *options)
+        path_of_model = tmp_path / f"unit-{width}"
+        model = mm.MaxMarginClassifier(max_iter=1, fit_intercept=False).fit(np.eye(width), range(width))
+        model.coef_ = np.eye(width)
+        mm.save(model, path_of_model)
+        result = run("predict", path_of_model, path, "--scores", *options)
         assert result.exit_code == 0, result.stderr
         return np.array([list(map(float, line.split("\t")[1:])) for line in result.stdout.splitlines()])
 

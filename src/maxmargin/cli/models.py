@@ -73,9 +73,8 @@ def predict(
 def _predictions(fitted: Any, X: Any, scores: bool, as_json: bool) -> tuple[str, Any]:
     """Return a line of text for each row, and the predicted classes."""
     from ..estimators.decisions import text_of
-    from ..estimators.prediction import labels_and_scores
 
-    predicted, values = labels_and_scores(fitted, X) if scores else (fitted.predict(X), None)
+    predicted, values = fitted.predict(X), fitted.decision_function(X) if scores else None
     if as_json:
         columns = {"label": predicted.tolist()} | ({} if values is None else {"score": values.tolist()})
         lines = [

@@ -1,13 +1,12 @@
-"""Classifiers fitted here or read from files: scores, labels and certified radii, and why a fit ended as it did."""
+"""Fitted classifiers: scores, labels and certified radii, and why a fit ended as it did."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -153,9 +152,9 @@ class LinearDecision(Scored):
         check_is_fitted(self)
         if place_of(X) in ("dask", "spark"):
             return _lazy(self, "decision_function", X)
-        X = self._rows_to_predict(X)
+        X = validate_rows(self, X, reset=False)
         with one_thread():
-            scores = self._scores(X)
+            scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> np.ndarray:
@@ -172,7 +171,8 @@ class LinearDecision(Scored):
         """
         if place_of(X) in ("dask", "spark"):
             return _lazy(self, "predict", X)
-        return self._labels(self.decision_function(X))
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def certified_radius(self, X: Any) -> np.ndarray:
         """Return a lower bound of the size of the smallest perturbation that changes the label of each row.
@@ -221,19 +221,9 @@ class LinearDecision(Scored):
         [2.5]
         """
         check_is_fitted(self)
-        return _radii(self._rows_to_predict(X), self.coef_, self.intercept_, exponent(self))
-
-    def _rows_to_predict(self, X: Any) -> Any:
-        """Validate rows, which must have the features of the fit."""
-        return validate_rows(self, X, reset=False)
-
-    def _scores(self, X: Any) -> np.ndarray:
-        """Return the score of every binary task, shape (n_samples, n_tasks)."""
-        return safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-
-    def _labels(self, scores: np.ndarray) -> np.ndarray:
-        """Return the class with the largest score; of two classes the second where the score is positive."""
-        return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
+        X, certificate = validate_rows(self, X, reset=False), getattr(self, "certificate_", None)
+        p = 2.0 if certificate is None else float(certificate.certificates[0].problem.p)
+        return _radii(X, self.coef_, self.intercept_, p)
 
 
 class KernelDecision(Scored):
@@ -264,7 +254,10 @@ class KernelDecision(Scored):
         -------
         scores : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_pairs)
         """
-        return self._decisions(self._scores(X))
+        scores = self._scores(X)
+        if scores.shape[1] == 1:
+            return scores.ravel()
+        return scores if self.decision_function_shape == "ovo" else self._scheme().values(scores)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the class of each row.
@@ -278,29 +271,11 @@ class KernelDecision(Scored):
         labels : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        self._check_ties()
-        return self._labels(self._scores(X))
-
-    def _check_ties(self) -> None:
-        """Raise ValueError where votes cannot be compared by scores."""
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError('break_ties must be False unless decision_function_shape="ovr".')
-
-    def _decisions(self, scores: np.ndarray) -> np.ndarray:
-        """Return the values of `decision_function` from the scores of all binary tasks."""
-        if scores.shape[1] == 1:
-            return scores.ravel()
-        return scores if self.decision_function_shape == "ovo" else self._scheme().values(scores)
-
-    def _labels(self, scores: np.ndarray) -> np.ndarray:
-        """Return the classes from the scores of all binary tasks."""
-        scheme = self._scheme()
+        scores, scheme = self._scores(X), self._scheme()
         values = scheme.values(scores) if self.break_ties else scheme.votes(scores)
-        return self._classes_in_order()[values.argmax(axis=1)]
-
-    def _classes_in_order(self) -> np.ndarray:
-        """Return the classes in the order of the scores."""
-        return self.classes_
+        return self.classes_[values.argmax(axis=1)]
 
     @property
     def coef_(self) -> np.ndarray:
@@ -369,22 +344,6 @@ class KernelDecision(Scored):
         parts = map(slice, [0, *stops], stops)
         self._groups = [(X[part], coefficients[:, part], scheme.problems(k)) for k, part in enumerate(parts)]
         self._kernel = kernel
-
-
-def labels_and_scores(model: LinearDecision | KernelDecision, X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `predict` and `decision_function` return for rows in memory, which are scored once."""
-    if isinstance(model, LinearDecision):
-        scores = model.decision_function(X)
-        return model._labels(scores), scores
-    model._check_ties()
-    scores = model._scores(X)
-    return model._labels(scores), model._decisions(scores)
-
-
-def exponent(model: Any) -> float:
-    """Return p of the norm in which a fitted classifier measures distance, from its certificate; 2 without one."""
-    certificate = getattr(model, "certificate_", None)
-    return 2.0 if certificate is None else float(certificate.certificates[0].problem.p)
 
 
 def _radii(X: Any, coef: Any, intercept: Any, p: float) -> np.ndarray:
@@ -485,129 +444,3 @@ def _remedies(model: Any, X: Any, names: Sequence[str] | None) -> list[str]:
         digit = 10.0 ** np.floor(np.log10(gap))
         remedies.append(f"if this gap is small enough, set tol={np.ceil(gap / digit) * digit:.1g}")
     return remedies
-
-
-class Imported(ClassifierMixin, BaseEstimator):
-    """Base of models read from files of other programs.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Sorted.
-    labels_ : ndarray of shape (n_classes,)
-        The classes in the order of the file, of two the negative one first. Of classes with equal scores the first in
-        this order is predicted, as in the program that wrote the file.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only if the file has names.
-    origin_ : dict
-        Other contents of the file: its format, parameters of the fit, and bounds that it claims.
-    uncertified_ : str
-        The reason why there is no `certificate_`.
-    """
-
-    labels_: np.ndarray
-    origin_: dict[str, Any]
-    feature_names_in_: np.ndarray
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> NoReturn:
-        """Refused: the model stays as it was read.
-
-        Raises
-        ------
-        ValueError
-        """
-        raise ValueError(
-            f"{type(self).__name__} holds a model that was fitted elsewhere, and learns nothing: fit a "
-            "MaxMarginClassifier or KernelMaxMarginClassifier instead."
-        )
-
-    @property
-    def uncertified_(self) -> str:
-        """The reason why there is no certificate."""
-        return (
-            f"this model was read from a {self.origin_['format']} file, which holds no proof of how good it is: fit "
-            "again with maxmargin for one, or read the .safetensors file that `save` wrote."
-        )
-
-    def keep(self, labels: np.ndarray, width: int, origin: dict[str, Any]) -> None:
-        """Set the classes in the order of `labels_`, the number of features, and other contents of the file."""
-        self.labels_, self.classes_ = labels, np.sort(labels)
-        self.n_features_in_, self.origin_ = int(width), origin
-
-    @property
-    def _places(self) -> np.ndarray:
-        """Positions of `labels_` in `classes_`."""
-        return np.searchsorted(self.classes_, self.labels_)
-
-
-class ImportedLinearClassifier(LinearDecision, Imported):
-    """A linear model read from a file, as `from_liblinear` returns it.
-
-    It predicts as the program that wrote it does. It has no certificate: the file contains no dual variables.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        In the order of `classes_`; of two classes, the second is positive.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    classes_, labels_, n_features_in_, feature_names_in_, origin_, uncertified_
-        See `Imported`.
-    """
-
-    def _labels(self, scores: np.ndarray) -> np.ndarray:
-        if scores.ndim > 1:
-            return self.labels_[scores[:, self._places].argmax(axis=1)]
-        second = scores if self._places[0] == 0 else -scores
-        return self.labels_[(second > 0).astype(np.intp)]
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
-class ImportedKernelClassifier(KernelDecision, Imported):
-    """A kernel model read from a file, as `from_libsvm` returns it: each class against each other.
-
-    It predicts as the program that wrote it does. It has no certificate: the file does not contain the rows of the fit
-    and their weights.
-
-    Parameters
-    ----------
-    decision_function_shape : {"ovr", "ovo"}, default="ovr"
-        Several classes: one value per class, from votes and scores as in SVC, or one per pair of classes.
-    break_ties : bool, default=False
-        Whether the scores decide among classes with equal numbers of votes.
-    n_jobs : int, default=None
-        Number of threads for blocks of rows in prediction.
-
-    Attributes
-    ----------
-    support_vectors_ : CSR matrix of shape (n_SV, n_features)
-        Sorted by class, in the order of `labels_`.
-    n_support_ : ndarray of shape (n_classes,)
-        Number of support vectors of each class, in the order of `labels_`.
-    dual_coef_ : ndarray of shape (n_classes - 1, n_SV)
-        As in SVC, for classes in the order of `labels_`.
-    intercept_ : ndarray of shape (n_classes * (n_classes - 1) / 2,)
-        The intercept of each pair of `labels_`.
-    multi_class_ : {"ovo"}
-    classes_, labels_, n_features_in_, origin_, uncertified_
-        See `Imported`.
-    """
-
-    decision_function_shape: str = "ovr"
-    break_ties: bool = False
-    n_jobs: int | None = None
-
-    def _decisions(self, scores: np.ndarray) -> np.ndarray:
-        """Return the values of `decision_function`, in the order of `classes_`."""
-        scores = super()._decisions(scores)
-        places = self._places
-        if scores.ndim == 1:
-            return scores if places[0] == 0 else -scores
-        if self.decision_function_shape != "ovo":
-            return scores[:, np.argsort(places)]
-        pairs = np.sort(places[np.array(self._scheme().labels)], axis=1)
-        turned = places[np.array(self._scheme().labels)[:, 0]] != pairs[:, 0]
-        return np.where(turned, -scores, scores)[:, np.lexsort(pairs.T[::-1])]
-
-    def _classes_in_order(self) -> np.ndarray:
-        return self.labels_

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, fields, is_dataclass, replace
@@ -10,6 +13,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 import scipy.sparse as sp
+from safetensors import SafetensorError, safe_open
+from safetensors import numpy as safetensors
 from sklearn.utils.validation import check_is_fitted
 
 from ..algorithms import ALGORITHMS, Algorithm, Decomposition
@@ -18,18 +23,15 @@ from ..certificates.verdicts import Inseparable, Undecided
 from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.linear import MaxMarginClassifier
 from ..estimators.online import OnlineMarginClassifier
-from ..estimators.prediction import ImportedKernelClassifier, ImportedLinearClassifier
 from ..fit.report import Report
 from ..kernels.functions import Gaussian, Kernel, Linear, Pairwise, Polynomial, Precomputed, Sigmoid
 from ..numerics.files import Fault, faults_of, written_whole
 from ..problem.multiclass import named_parts, parts_of
 from ..problem.problem import Status
-from .container import ModelFileError, pack, plain, unpack
+from . import ModelFileError
 
-Model = (
-    MaxMarginClassifier | KernelMaxMarginClassifier | OnlineMarginClassifier
-    | ImportedLinearClassifier | ImportedKernelClassifier
-)  # fmt: skip
+VERSION = 1
+Model = MaxMarginClassifier | KernelMaxMarginClassifier | OnlineMarginClassifier
 Record = dict[str, Any]  # plain values for JSON
 Arrays = dict[str, np.ndarray]
 _KERNELS = {kind.__name__: kind for kind in (Linear, Polynomial, Gaussian, Sigmoid, Pairwise, Precomputed)}
@@ -42,7 +44,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or an imported classifier
+    model : MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
         Fitted; of a `MaxMarginClassifierCV` the classifier that it has chosen. Its `callback` is not saved, and
         `random_state` only if it is None or an integer.
     path : str or path-like
@@ -68,11 +70,11 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         if isinstance(value, np.ndarray):
             arrays[name] = value
         else:
-            fitted[name] = plain(value)
+            fitted[name] = _plain(value)
     for write, _ in sections:
         write(model, fitted, arrays)
     record = {"class": kind.__name__, "parameters": _parameters_of(model, kind), "fitted": fitted}
-    content = pack(arrays, record)
+    content = _pack(arrays, record)
     with written_whole(path) as file:
         file.write(content)
 
@@ -86,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> Model:
 
     Returns
     -------
-    MaxMarginClassifier, KernelMaxMarginClassifier, OnlineMarginClassifier or an imported classifier
+    MaxMarginClassifier, KernelMaxMarginClassifier or OnlineMarginClassifier
         Fitted: it predicts, and its certificate is verified, as before; a stream continues with identical results.
 
     Raises
@@ -98,7 +100,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     """
     with faults_of(path, ModelFileError):
         try:
-            return _model(*unpack(path))
+            return _model(*_unpack(path))
         except (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError) as error:
             raise Fault(f"this is not a complete model ({error!r}); save it again.") from None
 
@@ -132,17 +134,17 @@ def _parameters_of(model: Any, kind: type[Any]) -> Record:
 def _parameter_record(value: Any) -> Any:
     """Return a parameter as JSON has it: of an algorithm its own parameters, of a dict its pairs."""
     if isinstance(value, dict):  # keys of JSON objects could only be strings
-        return plain(list(value.items()))
+        return _plain(list(value.items()))
     if isinstance(value, Decomposition):
         return value.name
     if not isinstance(value, Algorithm):
-        return plain(value)
+        return _plain(value)
     if ALGORITHMS.get(value.name) is not type(value):
         raise ModelFileError(
             f"a model file cannot name the algorithm {type(value).__name__}, which is not one of "
             f'{", ".join(ALGORITHMS)}; call model.set_params(algorithm="auto") before it is saved.'
         )
-    return {"name": value.name, "fields": plain(vars(value))}
+    return {"name": value.name, "fields": _plain(vars(value))}
 
 
 def _parameters_from(record: Record) -> Record:
@@ -175,7 +177,7 @@ def _encode(instance: Any, name: str, arrays: Arrays) -> Record:
         if isinstance(value, np.ndarray):
             arrays[f"{name}.{field.name}"] = value
         elif not isinstance(value, Kernel):
-            record[field.name] = _encode(value, name, arrays) if is_dataclass(value) else plain(value)
+            record[field.name] = _encode(value, name, arrays) if is_dataclass(value) else _plain(value)
     return record
 
 
@@ -214,8 +216,6 @@ def _write_names(model: Any, record: Record, arrays: Arrays) -> None:
         record["classes"] = {"dtype": kind, "names": [str(name) for name in classes]}
     if hasattr(model, "feature_names_in_"):
         record["feature_names_in"] = [str(name) for name in model.feature_names_in_]
-    if hasattr(model, "labels_"):
-        arrays["order"] = np.searchsorted(classes, model.labels_)
     record["source"] = getattr(model, "source_", None)
 
 
@@ -227,8 +227,6 @@ def _read_names(model: Any, record: Record, arrays: Arrays) -> None:
         model.classes_ = arrays["classes"]
     if "feature_names_in" in record:
         model.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-    if "order" in arrays:
-        model.labels_ = model.classes_[arrays["order"]]
     if record["source"] is not None:
         model.source_ = record["source"]
     rows = len(model.classes_) if len(model.classes_) > 2 else 1
@@ -252,7 +250,7 @@ def _write_expansion(model: Any, record: Record, arrays: Arrays) -> None:
     values = asdict(kernel)
     if "parameters" in values:  # pairs
         values["parameters"] = dict(values["parameters"])
-    record["kernel"] = {"class": type(kernel).__name__, "fields": plain(values)}
+    record["kernel"] = {"class": type(kernel).__name__, "fields": _plain(values)}
     record["multi_class"] = model.multi_class_
 
 
@@ -346,7 +344,7 @@ Section = Callable[[Any, Record, Arrays], None]
 _NAMES = (_write_names, _read_names)
 _EXPANSION = (_write_expansion, _read_expansion)
 _CERTIFICATES = (_write_certificates, _read_certificates)
-_FIT, _IMPORT = ("n_features_in", "n_iter", "status"), ("n_features_in", "origin")
+_FIT = ("n_features_in", "n_iter", "status")
 
 # attributes that JSON has as other types
 _TYPES: dict[str, Callable[[Any], Any]] = {"status": Status, "shape_fit": tuple}
@@ -360,6 +358,86 @@ _LAYOUTS: dict[type[Any], tuple[tuple[str, ...], tuple[tuple[Section, Section], 
         (_NAMES, _EXPANSION, _CERTIFICATES),
     ),
     OnlineMarginClassifier: ((), (_NAMES, (_write_stream, _read_stream))),
-    ImportedLinearClassifier: (("coef", "intercept", *_IMPORT), (_NAMES,)),
-    ImportedKernelClassifier: (("intercept", "dual_coef", "n_support", *_IMPORT), (_NAMES, _EXPANSION)),
 }
+
+
+# the container: arrays and a JSON record in the safetensors format, with a checksum
+
+
+def _pack(arrays: dict[str, np.ndarray], model: dict[str, Any]) -> bytes:
+    """Return the content of a file."""
+    contiguous = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
+    record = {"format": VERSION, "sha256": _digest(_canonical(model), contiguous), "model": model}
+    return safetensors.save(contiguous, {"maxmargin": _canonical(record)})
+
+
+def _unpack(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the record of a model and its arrays; raise Fault where the file is damaged, or no model file."""
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise Fault(
+            f"this is not a model file of maxmargin, or it is damaged ({error}); copy it again."
+        ) from None
+    text = metadata.get("maxmargin")
+    if text is None:
+        raise Fault("this is not a model file of maxmargin; name one that `save` wrote.")
+    record = json.loads(text)
+    if record["format"] > VERSION:
+        raise Fault(f"the file has format {record['format']}, above {VERSION}; install a newer maxmargin.")
+    model = _canonical(record["model"])
+    if record["sha256"] != _digest(model, arrays):
+        raise Fault("the file was altered after it was saved; its checksum does not match; copy it again.")
+    return json.loads(model, object_hook=_decode_nonfinite), arrays
+
+
+def _canonical(record: dict[str, Any]) -> str:
+    """Return the text of a record that the checksum is about."""
+    return json.dumps(record, allow_nan=False, separators=(",", ":"))
+
+
+def _digest(model: str, arrays: dict[str, np.ndarray]) -> str:
+    """Return the SHA-256 of the model's text, and of the names, types, shapes and entries of all arrays."""
+    digest = hashlib.sha256(model.encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype.str} {arrays[name].shape}".encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()
+
+
+# numbers that JSON does not know are written as {"float": "inf"}
+
+
+def _plain(value: Any) -> Any:
+    """Return numbers, strings, booleans and None, alone or in lists and dicts, as JSON has them.
+
+    Fractions are text, which holds all their digits.
+
+    Raises
+    ------
+    ModelFileError
+        If something else is among them.
+    """
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ModelFileError(
+        f"a model file can hold numbers and strings, and no code; {value!r} is neither: use a kernel by name, or "
+        'kernel="precomputed" with the matrix that the function makes.'
+    )
+
+
+def _decode_nonfinite(value: dict[str, Any]) -> Any:
+    """Return the number of an object such as {"float": "inf"}; other objects as they are."""
+    return float(value["float"]) if value.keys() == {"float"} else value

@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators.kernel import KernelMaxMarginClassifier
 from ..estimators.path import MaxMarginClassifierCV
 from ..kernels.functions import Gaussian, Kernel, Linear, Polynomial, Sigmoid
 from ..numerics.files import written_whole
 from ..problem.multiclass import AgainstEachOther, Parts, parts_of
-from . import foreign
-from .container import ModelFileError
-from .foreign import KERNEL_MODELS, KINDS, LinearModel
+from . import ModelFileError
+from .text_models import KINDS, check_kernel_model, unsupported_kernel, weights_of
 
 CLASSIFIERS = (*KINDS, MaxMarginClassifierCV)
 
@@ -110,7 +110,7 @@ def register() -> None:
     # zipmap is about probabilities, but skl2onnx passes it to every classifier in nested pipelines
     options = {"zipmap": [True, False, "columns"]}
     for kind in CLASSIFIERS:
-        convert = _convert_kernel_model if kind in KERNEL_MODELS else _convert_linear
+        convert = _convert_kernel_model if kind is KernelMaxMarginClassifier else _convert_linear
         skl2onnx.update_registered_converter(
             kind,
             f"Maxmargin{kind.__name__}",
@@ -199,12 +199,6 @@ class _Graph:
         """Make scores the output."""
         return self.node("Identity", scores, output=self.scores_output)
 
-    def columns(self, scores: str, order: np.ndarray) -> str:
-        """Reorder columns."""
-        if np.array_equal(order, np.arange(order.size)):
-            return scores
-        return self.node("Gather", scores, self.constant(order.astype(np.int64)), axis=1)
-
     def output_labels(self, labels: np.ndarray, places: str) -> None:
         """Make labels the output; `places` are their indices in `labels`."""
         wide = {"i": np.int64, "u": np.int64, "f": np.float64}.get(labels.dtype.kind, labels.dtype)
@@ -217,86 +211,63 @@ class _Graph:
 
 def _convert_linear(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a linear model."""
-    linear = LinearModel.of(operator.raw_operator)
-    graph, two = _Graph(scope, operator, container), len(linear.labels) == 2
-    products = graph.node("MatMul", graph.X, linear.coef[0] if two else linear.coef.T)
-    scores = graph.node("Add", products, linear.intercept)
-    (_compare_two if two else _compare_all)(graph, scores, linear.labels)
+    coef, intercept = weights_of(operator.raw_operator)
+    labels = operator.raw_operator.classes_
+    graph, two = _Graph(scope, operator, container), len(labels) == 2
+    products = graph.node("MatMul", graph.X, coef[0] if two else coef.T)
+    _compare(graph, graph.node("Add", products, intercept), labels)
 
 
 def _convert_kernel_model(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a kernel machine."""
     model = operator.raw_operator
-    foreign.check_kernel_model(model)
-    vectors, labels = model.support_vectors_, foreign.ordered_classes(model)
-    if sp.issparse(vectors):
-        foreign.check_room(*vectors.shape)
-        vectors = vectors.toarray()
-    foreign.check_numbers(dual_coef_=model.dual_coef_, intercept_=model.intercept_, support_vectors_=vectors)
-    parts = parts_of(model.multi_class_, len(labels))
+    check_kernel_model(model)
+    vectors = model.support_vectors_
+    vectors = np.asarray(vectors.toarray() if sp.issparse(vectors) else vectors, float)
+    parts = parts_of(model.multi_class_, len(model.classes_))
     coefficients = parts.unpacked(model.dual_coef_, model.n_support_)
     graph = _Graph(scope, operator, container)
-    values = _kernel_values(graph, model.kernel_, vectors.astype(float))
+    values = _kernel_values(graph, model.kernel_, vectors)
     two = len(parts.labels) == 1
     sums = graph.node("MatMul", values, coefficients[0] if two else coefficients.T)
     scores = graph.node("Add", sums, model.intercept_)
-    if two:
-        _compare_two(graph, scores, labels)
-    elif isinstance(parts, AgainstEachOther):
-        _compare_pairs(graph, scores, labels, model, parts)
+    if not two and isinstance(parts, AgainstEachOther):
+        _compare_pairs(graph, scores, model, parts)
     else:
-        _compare_all(graph, scores, labels)
+        _compare(graph, scores, model.classes_)
 
 
-def _ranks(labels: np.ndarray) -> np.ndarray:
-    """Return the rank of each label in sorted order."""
-    return np.argsort(np.argsort(labels))
-
-
-def _compare_two(graph: _Graph, scores: str, labels: np.ndarray) -> None:
-    """Output the score of the larger label; the second of `labels` is predicted where its own score is positive."""
+def _compare(graph: _Graph, scores: str, labels: np.ndarray) -> None:
+    """Output the scores, and the label of the largest; of two labels the second where the score is positive."""
     from onnx import TensorProto
 
-    negated = bool(_ranks(labels)[0])
-    scores = graph.node("Neg", scores) if negated else scores
     scores = graph.output_scores(scores)
-    positive = graph.node("Less" if negated else "Greater", scores, 0.0)
-    graph.output_labels(labels, graph.node("Cast", positive, to=TensorProto.INT64))
+    if len(labels) > 2:
+        graph.output_largest(scores, labels)
+    else:
+        positive = graph.node("Greater", scores, 0.0)
+        graph.output_labels(labels, graph.node("Cast", positive, to=TensorProto.INT64))
 
 
-def _compare_all(graph: _Graph, scores: str, labels: np.ndarray) -> None:
-    """Output one score a class, in sorted order; of equal largest scores, the first of `labels` is predicted."""
-    ranks = _ranks(labels)
-    scores = graph.output_scores(graph.columns(scores, np.argsort(ranks)))
-    graph.output_largest(graph.columns(scores, ranks), labels)
-
-
-def _compare_pairs(graph: _Graph, scores: str, labels: np.ndarray, model: Any, parts: Parts) -> None:
+def _compare_pairs(graph: _Graph, scores: str, model: Any, parts: Parts) -> None:
     """Output the scores of pairs or of classes, and the label by votes, as scikit-learn's SVC has them.
 
     The score of a class is its votes plus sum / (3 (|sum| + 1)), less than half a vote, where sum adds up its scores.
     """
     from onnx import TensorProto
 
-    pairs, by_pairs = np.array(parts.labels), model.decision_function_shape == "ovo"
-    first, second = (np.eye(parts.count)[side] for side in pairs.T)
-    ranks = _ranks(labels)
-    if by_pairs:  # in sorted order of the classes; votes are counted from the rounded scores
-        ordered = np.sort(ranks[pairs], axis=1)
-        signs = np.where(ranks[pairs[:, 0]] == ordered[:, 0], 1.0, -1.0)
-        order = np.lexsort(ordered.T[::-1])
-        scores = graph.output_scores(graph.columns(graph.node("Mul", scores, signs), order))
-        scores = graph.node("Mul", graph.columns(scores, np.argsort(order)), signs)
+    first, second = (np.eye(parts.count)[side] for side in np.array(parts.labels).T)
+    by_pairs = model.decision_function_shape == "ovo"
+    scores = graph.output_scores(scores) if by_pairs else scores
     won = graph.node("Cast", graph.node("Greater", scores, 0.0), to=TensorProto.DOUBLE)
     votes = graph.node("Add", graph.node("MatMul", won, first - second), second.sum(axis=0))
     if by_pairs:
-        graph.output_largest(votes, labels)
+        graph.output_largest(votes, model.classes_)
         return
     sums = graph.node("MatMul", scores, first - second)
     divisor = graph.node("Mul", graph.node("Add", graph.node("Abs", sums), 1.0), 3.0)
-    values = graph.node("Add", votes, graph.node("Div", sums, divisor))
-    values = graph.columns(graph.output_scores(graph.columns(values, np.argsort(ranks))), ranks)
-    graph.output_largest(values if model.break_ties else votes, labels)
+    values = graph.output_scores(graph.node("Add", votes, graph.node("Div", sums, divisor)))
+    graph.output_largest(values if model.break_ties else votes, model.classes_)
 
 
 def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
@@ -315,4 +286,4 @@ def _kernel_values(graph: _Graph, kernel: Kernel, vectors: np.ndarray) -> str:
         if isinstance(kernel, Sigmoid):
             return graph.node("Tanh", shifted)
         return graph.node("Pow", shifted, float(kernel.degree))
-    raise foreign.unsupported_kernel(kernel)
+    raise unsupported_kernel(kernel)
