@@ -42,6 +42,14 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(autouse=True)
+def user_cache(tmp_path_factory, monkeypatch) -> Path:
+    """Another folder in place of the user's cache folder."""
+    folder = tmp_path_factory.mktemp("user")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+    return folder / "maxmargin"
+
+
+@pytest.fixture(autouse=True)
 def compiled_arithmetic():
     """Suppress floating-point warnings that compiled code does not give, and NumPy's on ARM (its issue 28687)."""
     ignored = config.DISABLE_JIT or platform.machine() in ("arm64", "aarch64")

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from command import run
 
 from maxmargin import MaxMarginClassifier, verify
 
@@ -23,6 +24,7 @@ def write(path, rows=X, y=Y):
 
 
 def fit(path, memory="1GB", **parameters):
+    parameters = {"cache_dir": path.parent / "caches"} | parameters
     return MaxMarginClassifier(memory=memory, random_state=0, **parameters).fit(path)
 
 
@@ -82,9 +84,10 @@ def test_a_killed_process_leaves_no_cache_and_the_next_one_cleans_up(tmp_path):
     path = write(tmp_path / "a.csv")
     code = (
         "import os, sys; from maxmargin import MaxMarginClassifier; os.fsync = lambda _: os._exit(9)\n"
-        "MaxMarginClassifier(memory='1GB').fit(sys.argv[1])"
+        "MaxMarginClassifier(memory='1GB', cache_dir=sys.argv[2]).fit(sys.argv[1])"
     )
-    assert subprocess.run([sys.executable, "-c", code, path], check=False).returncode == 9
+    words = [sys.executable, "-c", code, path, tmp_path / "caches"]
+    assert subprocess.run(words, check=False).returncode == 9
     assert caches(tmp_path)
     verify(fit(path), X, Y)
     assert len({file.parent for file in caches(tmp_path)}) == 1
@@ -103,6 +106,26 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not [file for file in caches(tmp_path) if "a.csv" in str(file)]
     verify(fit(path), X, Y)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder of other systems is no variable")
+def test_folders_of_tables_hold_what_they_held_and_the_command_says_what_it_wrote(tmp_path, user_cache):
+    pa, dataset = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.dataset")
+    table = pa.table({**dict(zip("uvw", X.T, strict=True)), "label": Y})
+    dataset.write_dataset(table, tmp_path / "set", format="parquet")
+    path = tmp_path / "set" / "part-0.parquet"
+    verify(fit(path, cache_dir=None), path)
+    assert list((tmp_path / "set").iterdir()) == [path]
+    assert dataset.dataset(tmp_path / "set").to_table().equals(table)
+    assert pytest.importorskip("pandas").read_parquet(tmp_path / "set").shape == (400, 4)
+    (first,) = user_cache.iterdir()
+    done = run("fit", path, "--memory", "1GB", "-o", tmp_path / "m")
+    assert (done.exit_code, done.stderr) == (0, "")  # it was there
+    done = run("fit", path, "--memory", "1GB", "-o", tmp_path / "m", "--drop", "w")
+    (second,) = user_cache.iterdir()
+    assert first != second  # other columns, in place of the first ones
+    size = sum(file.stat().st_size for file in second.iterdir()) / 1000
+    assert f"the rows were written to {second} ({size:.3g} kB)" in done.stderr
 
 
 def test_folders_that_cannot_be_written_are_named(tmp_path):

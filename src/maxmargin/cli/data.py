@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 from ..numerics.progress import announce
+from ..numerics.sizes import size_text
 from ..readers import DataError, Expected, Table, read
 from ..readers.files import check_file
 from ..readers.sources import opened
@@ -49,11 +51,19 @@ def stored_rows(
     cache_dir: str | None = None,
     interrupted: Callable[[], bool] = bool,
 ) -> Any:
-    """Open rows that are read in passes; arguments are those of `read_labelled` and of `row_cache.open_rows`."""
+    """Open rows that are read in passes; arguments are those of `read_labelled` and of `row_cache.open_rows`.
+
+    Where they are written to disk, a line on standard error says where, and how large they are.
+    """
     from ..readers.row_cache import open_rows
 
     requirements = vars(replace(columns, n_features=n_features))
-    return open_rows(data, cache_dir=cache_dir, interrupted=interrupted, **requirements)
+    stored = open_rows(data, cache_dir=cache_dir, interrupted=interrupted, **requirements)
+    if stored.written is not None:
+        size = size_text(sum(file.stat().st_size for file in stored.written.iterdir()))
+        remark = "later commands read them there; delete the folder when none does."
+        typer.echo(f"maxmargin: the rows were written to {stored.written} ({size}); {remark}", err=True)
+    return stored
 
 
 def model_and_blocks(

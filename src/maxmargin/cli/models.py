@@ -169,12 +169,13 @@ def _check_in_passes(model: Path, data: Path, columns: Any) -> tuple[Any, Any, A
     """Return a model, its rows on disk, and its recomputed certificate, where the data exceed the memory."""
     from ..inspection.verification import require_linear_certificate, verify_stored
     from ..io.model_file import load
-    from ..readers.row_cache import open_rows
     from ..readers.table import expected_of
+    from .data import stored_rows
 
     fitted: Any = load(model)
     require_linear_certificate(fitted)  # before a cache of the data is written
-    stored = open_rows(data, cache_dir=fitted.cache_dir, **vars(expected_of(fitted, columns)))
+    expected = expected_of(fitted, columns)
+    stored = stored_rows(data, expected.n_features, expected, fitted.cache_dir)
     return fitted, stored, verify_stored(fitted, stored)
 
 

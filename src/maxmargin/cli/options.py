@@ -78,7 +78,7 @@ class CommonOptions:
         Memory that the fit may use, as in 2GB: larger data are read in passes. By default the data are in memory if
         they fit, and half of the free memory is used if not.
     cache_dir : str
-        With --memory: the folder for the rows that are read in passes; by default that of the data.
+        The folder for rows that are read in passes; by default maxmargin in the user's cache folder.
     n_jobs : int
         Number of classes solved at the same time; by default 1.
     n_features : int

@@ -96,7 +96,7 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
         X, which may be a memory map of a file; the fit keeps a sample of the rows, and the rows near the margin. For
         soft margins at p = 2. None: all rows are in memory.
     cache_dir : str or path-like, default=None
-        The folder for the rows of files; None for the folder of the first file.
+        The folder for the rows of files; None for ``maxmargin`` in the user's cache folder, as ``~/.cache`` of Linux.
     n_jobs : int, default=None
         Classes solved at the same time (threads; no more than there are processors, and one if all classes are
         solved in milliseconds, or rows exceed `memory`). The model does not depend on it.

@@ -43,7 +43,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     sample_weight : array-like of shape (n,), default=None
         The sample weights of the fit.
     cache_dir : str or path-like, default=None
-        The folder for the rows of files; None for that of the fit, or of the first file.
+        The folder for the rows of files; None for that of the fit.
 
     Returns
     -------

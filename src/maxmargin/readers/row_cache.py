@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -59,6 +60,8 @@ class StoredRows:
         The files in their order, and the number of rows of each.
     remembered : dict
         As of `Table`.
+    written : Path or None
+        The folder, where this call wrote it and it stays.
     """
 
     X: Any
@@ -69,6 +72,7 @@ class StoredRows:
     first_index: int | None
     files: tuple[tuple[Path, int], ...]
     remembered: dict[str, Any] = field(default_factory=dict)
+    written: Path | None = None
 
     def label(self, row: int) -> Any:
         """Return the label of a row."""
@@ -79,6 +83,15 @@ class StoredRows:
         ends = list(accumulate(count for _, count in self.files))
         k = bisect_right(ends, row)
         return self.files[k][0], row - (ends[k - 1] if k else 0)
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder, which is that of ``platformdirs.user_cache_path("maxmargin")``."""
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        return Path(local) / "maxmargin" / "maxmargin" / "Cache"
+    caches = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or caches) / "maxmargin"
 
 
 def open_rows(
@@ -101,7 +114,8 @@ def open_rows(
         are a ``pyarrow.dataset.Dataset``, or an object with ``__arrow_c_stream__``, such as a table or a data frame:
         they are read each time, and their cache is deleted with the result.
     cache_dir : path-like, default=None
-        The folder of the cache; by default that of the first source, and a temporary one for Arrow data.
+        The folder of the cache; by default `cache_folder`, and a temporary one for Arrow data. It is never beside the
+        data: other programs read all that a folder of tables holds.
     labels : path-like or sequence of path-like, default=None
         The .npy files of the labels, if the rows are in .npy files.
     interrupted : callable, default=bool
@@ -146,14 +160,14 @@ def open_rows(
     # the first part of the digest is that of the paths, the second of all else
     facts = [path for path, *_ in stamps], (stamps, layout.features, layout.label, layout.remembered)
     parts = [sha256(repr(one).encode()).hexdigest()[:10] for one in facts]
-    folder = Path(cache_dir or first.absolute().parent) / f"{name}-{'-'.join(parts)}{SUFFIX}"
+    folder = Path(cache_dir or cache_folder()) / f"{name}-{'-'.join(parts)}{SUFFIX}"
     try:
         return _stored(folder, found)
     except (OSError, ValueError, KeyError) as error:  # there is none, or it is damaged
         if isinstance(error, DataError):
             raise
         _write(folder, found, interrupted)
-        return _stored(folder, found)
+        return replace(_stored(folder, found), written=folder)
 
 
 def bytes_of(X: Any) -> float:
