@@ -17,6 +17,7 @@ from oracle import exact_bounds
 from problems import cases
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tables import stored
 
 from maxmargin import CertificateError, MaxMarginClassifier, OnlineMarginClassifier, Problem, verify
 
@@ -95,10 +96,7 @@ def noisy_rows():
 @pytest.mark.parametrize("storage", ["memory", "files"])
 def test_no_claim_is_verified_by_sums_that_overflow(storage, tmp_path):
     X, y = noisy_rows()
-    given = (X, y) if storage == "memory" else (tmp_path / "X.npy", tmp_path / "y.npy")
-    if storage == "files":
-        np.save(given[0], X)
-        np.save(given[1], y)
+    given = (X, y) if storage == "memory" else stored(tmp_path / "a.parquet", X, y)
     model = MaxMarginClassifier(loss="hinge", random_state=0).fit(X, y)
     assert verify(model, *given).gap <= 1e-3
     model.coef_ = np.full_like(model.coef_, 1e200)

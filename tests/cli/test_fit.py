@@ -146,7 +146,8 @@ def test_columns_are_selected_by_name(tmp_path, end):
 def test_files_without_a_header_and_other_delimiters_are_remembered(table, tmp_path):
     rows, model = tmp_path / "rows.data", tmp_path / "m"
     rows.write_text(table.read_text().split("\n", 1)[1].replace(",", "  "))
-    assert run("fit", rows, "-o", model, "--no-header", "--delimiter", "space").stderr == ""
+    done = run("fit", rows, "-o", model, "--no-header", "--delimiter", "space")
+    assert "the last column, 'x5', is taken for the labels" in done.stderr
     assert load(model).feature_names_in_.tolist() == ["x1", "x2", "x3", "x4"]
     assert run("check", model, rows).exit_code == 0
     assert run("predict", model, rows).stderr.startswith("accuracy 0.")
@@ -174,7 +175,7 @@ def test_files_in_passes_have_the_bounds_of_rows_in_memory(folder, tmp_path):
 def test_the_time_limit_ends_the_first_reading_without_a_model(folder, tmp_path):
     before = sorted(tmp_path.iterdir())
     for words in (("fit", folder[0], "-o", tmp_path / "model"), ("separate", folder[0])):
-        done = run(*words, "--max-time", 1e-9)
+        done = run(*words, "--max-time", 1e-9, "--memory", "120KB")
         assert (done.exit_code, done.stdout) == (3, "")
         assert "while the rows were read for the first time" in done.stderr
         assert sorted(tmp_path.iterdir()) == before

@@ -63,12 +63,12 @@ def test_undecided_searches_have_a_remedy_and_exit_with_3(data):
 
 def test_folders_are_searched_in_passes(folder, tmp_path):
     path, X, y = folder
-    found = json.loads(run("separate", path, "--json").stdout)
+    found = json.loads(run("separate", path, "--memory", "120KB", "--json").stdout)
     assert (found["separable"], found["rows"], found["feature_names"]) == (False, 6_000, list("abcde"))
     weights = {row["row"] - 1: float(eval(row["exact"])) for row in found["proof"]}
     sums = sum(w * (1 if y[i] == "yes" else -1) * np.append(X[i], 1.0) for i, w in weights.items())
     np.testing.assert_allclose(sums, 0.0, atol=1e-12)
-    assert "name a file in it" in refused("separate", path, "--kernel", "rbf")
+    assert "leave out --kernel" in refused("separate", path, "--memory", "120KB", "--kernel", "rbf")
 
 
 def test_comparisons_are_printed_and_written(data, tmp_path):

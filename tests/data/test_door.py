@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from clouds import assert_optimum_is_bracketed, clouds
+from tables import stored
 
 import maxmargin as mm
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, OnlineMarginClassifier, Status, verify
@@ -22,9 +23,8 @@ def with_entry(value, row=7, column=1):
 
 
 def on_disk(folder, rows):
-    np.save(folder / "X.npy", rows)
-    np.save(folder / "y.npy", np.tile(Y, 50))
-    return MaxMarginClassifier(memory="20KB", random_state=0), (folder / "X.npy", folder / "y.npy")
+    files = stored(folder / "a.parquet", rows, np.tile(Y, 50))
+    return MaxMarginClassifier(memory="20KB", random_state=0), files
 
 
 def many(rows):

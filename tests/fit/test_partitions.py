@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from effort import examples, thorough
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import stored
 
 from maxmargin import CertificateError, MaxMarginClassifier, load, save, verify
 
@@ -159,14 +160,13 @@ def test_memory_maps_and_files_give_the_model_of_the_array(tmp_path):
     X, y = normal(300_000, 6)
     X = X.astype(np.float32)
     np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    mapped, files = np.load(tmp_path / "X.npy", mmap_mode="r"), stored(tmp_path / "a.parquet", X, y)
     model = MaxMarginClassifier(loss="hinge", memory="300KB", random_state=3, cache_dir=tmp_path)
     expected = model.fit(X, y).coef_
     assert model.status_ == "CERTIFIED"
     np.testing.assert_array_equal(model.fit(mapped, y).coef_, expected)
-    np.testing.assert_array_equal(model.fit(tmp_path / "X.npy", tmp_path / "y.npy").coef_, expected)
-    assert verify(model, tmp_path / "X.npy", tmp_path / "y.npy").gap <= 1e-3
+    np.testing.assert_array_equal(model.fit(*files).coef_, expected)
+    assert verify(model, *files).gap <= 1e-3
     part = model.fit(X[1000:], y[1000:]).coef_
     np.testing.assert_array_equal(model.fit(mapped[1000:], y[1000:]).coef_, part)
     (tmp_path / "X.npy").unlink()  # the map stays
@@ -243,22 +243,19 @@ def test_parameters_that_partitioned_fits_do_not_know_are_refused():
             MaxMarginClassifier(**({"memory": 1000} | parameters)).fit(X, y)
     with pytest.raises(ValueError, match="2 classes"):
         MaxMarginClassifier(memory=1000).fit(X, np.zeros(200))
-    for data, memory, words in (
-        (("X.npy", "y.npy", np.ones(200)), 1000, "no sample weights"),
-        (("X.npy", "y.npy"), None, "memory='2GB'"),
-        (("X.npy", y), 1000, "labels"),
+    for data, words in (
+        (("a.csv", "y", np.ones(200)), "no sample weights"),
+        (("a.csv", y), "in a column of them"),
     ):
         with pytest.raises(ValueError, match=words):
-            MaxMarginClassifier(memory=memory).fit(*data)
+            MaxMarginClassifier().fit(*data)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_costs_that_have_lost_digits_are_refused(loss, tmp_path):
     """In each source of rows, as in memory; a certificate of such costs is not verified."""
     X, y = normal(4_000, 2)
-    np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    files = str(tmp_path / "X.npy"), str(tmp_path / "y.npy")
+    files = stored(tmp_path / "a.parquet", X, y)
     model = MaxMarginClassifier(C=1e-110, loss=loss, memory=100_000, max_iter=3)
     with pytest.raises(ValueError, match=r"C times .*: (change|raise) C"):
         model.fit(*files)
@@ -316,9 +313,7 @@ def test_models_of_other_problems_are_verified_on_files(parameters, classes, tmp
     if "C" in parameters:  # separable
         X = X + 9.0 * np.eye(6)[y]
     found = MaxMarginClassifier(tol=1e-4, **parameters).fit(X, y)
-    files = tmp_path / "X.npy", tmp_path / "y.npy"
-    for path, array in zip(files, (X, y), strict=True):
-        np.save(path, array)
+    files = stored(tmp_path / "a.parquet", X, y)
     there, here = verify(found, *files), verify(found, X, y)
     for one, other in zip(here.certificates, there.certificates, strict=True):
         np.testing.assert_allclose([one.lower, one.upper], [other.lower, other.upper], rtol=1e-9)
@@ -328,7 +323,7 @@ def test_models_of_other_problems_are_verified_on_files(parameters, classes, tmp
             found.certificate_ = replace(claim, **{name: getattr(claim, name) * factor})
             with pytest.raises(CertificateError, match=f"the {name} bound fails"):
                 verify(found, *files)
-    np.save(files[0], X + 1e-3)
+    stored(files[0], X + 1e-3, y)
     found.certificate_ = claim
     with pytest.raises(CertificateError, match="other data"):
         verify(found, *files)
@@ -336,9 +331,7 @@ def test_models_of_other_problems_are_verified_on_files(parameters, classes, tmp
 
 def test_proofs_that_there_is_no_separator_are_verified_on_files(tmp_path):
     X, y = normal(500, 3)
-    files = tmp_path / "X.npy", tmp_path / "y.npy"
-    for path, array in zip(files, (X, y), strict=True):
-        np.save(path, array)
+    files = stored(tmp_path / "a.parquet", X, y)
     found = MaxMarginClassifier(C=np.inf, memory="1GB").fit(*files)
     assert found.status_ == "INSEPARABLE"
     verify(found, *files)

@@ -104,13 +104,6 @@ def attempted(call: Callable[[], Any]) -> tuple[Any, str | None]:
         return None, text
 
 
-def npy(a: Any, version: tuple[int, int] = (1, 0)) -> bytes:
-    """Return the bytes of a .npy file."""
-    file = io.BytesIO()
-    np.lib.format.write_array(file, np.asarray(a), version)
-    return file.getvalue()
-
-
 def npz(save: Callable[..., Any] = np.savez, **arrays: Any) -> bytes:
     """Return the bytes of an archive."""
     file = io.BytesIO()
@@ -158,13 +151,11 @@ def columnar() -> dict[str, list[bytes]]:
     return files
 
 
-def check_data(path: Path, rng: Random, labels: Path | None = None) -> str:
+def check_data(path: Path, rng: Random) -> str:
     """Require that a fit of the file and one of the command have the same rows and classes, or are both refused."""
     parameters = {"loss": "hinge", "max_iter": 3, "random_state": 0}
     model = MaxMarginClassifier(memory="1MB", cache_dir=path.parent / "caches", **parameters)
-    found, why = (None, "an archive") if path.suffix == ".npz" else attempted(lambda: model.fit(path, labels))
-    if path.suffix == ".npy":
-        return "read" if why is None else "refused"
+    found, why = (None, "an archive") if path.suffix == ".npz" else attempted(lambda: model.fit(path))
     options = ("--max-iter", 3, "--loss", "hinge", "--seed", 0)
     done = run("fit", path, "-o", path.with_name("result"), *options)
     require(done.exit_code in (0, 2, 3), f"exit code {done.exit_code}")
@@ -181,14 +172,6 @@ def check_data(path: Path, rng: Random, labels: Path | None = None) -> str:
     )
     require(same and other.coef_.shape == found.coef_.shape, "other rows")
     return "read"
-
-
-def check_array(path: Path, rng: Random) -> str:
-    """Read rows, or labels, from a .npy file."""
-    other = path.with_name("other.npy")
-    other.write_bytes(npy(Y if rng.random() < 0.5 else X))
-    rows, labels = (path, other) if rng.random() < 0.7 else (other, path)
-    return check_data(rows, rng, labels)
 
 
 @cache
@@ -243,9 +226,6 @@ TARGETS: dict[str, Callable[[], FileTarget]] = {
     ),
     "csv": lambda: FileTarget("csv", ".csv", HEADED + HEADLESS, check_data, TEXT_WORDS),
     "npz": lambda: FileTarget("npz", ".npz", archives(), check_data, ARRAY_WORDS),
-    "npy": lambda: FileTarget(
-        "npy", ".npy", [npy(X), npy(Y), npy(["a", "b", "b", "a"])], check_array, ARRAY_WORDS
-    ),
     "model": sealed,
 }
 if find_spec("pyarrow") is not None:

@@ -29,9 +29,9 @@ def numbers_of(tmp_path):
 def fitted(tmp_path):
     """A function that fits a model to files, and requires that the rows of the fit are X and y, in this order."""
 
-    def fit(source, X, y, labels=None):
-        model = mm.MaxMarginClassifier(memory="1GB", cache_dir=tmp_path / "caches", random_state=0)
-        model.fit(source, labels)
+    def fit(source, X, y, label=None):
+        model = mm.MaxMarginClassifier(cache_dir=tmp_path / "caches", random_state=0)
+        model.fit(source, label)
         other = mm.MaxMarginClassifier(random_state=0).fit(X, y)
         assert model.classes_.tolist() == other.classes_.tolist()
         assert model.classes_.dtype.kind == other.classes_.dtype.kind

@@ -120,13 +120,6 @@ class TestRows:
         path = write(tmp_path / "b", b"\xef\xbb\xbf1 0:1 2:3\n-1 1:2\n")
         np.testing.assert_array_equal(numbers_of(path, 3), [[1, 0, 3], [0, 2, 0]])
 
-    @pytest.mark.parametrize("form", ["%r", "%.17g", "%.16e", "%.6f", "%.4g"])
-    def test_random_numbers_are_those_of_float(self, form, tmp_path, numbers_of):
-        values = (RNG.normal(size=3_000) * 10.0 ** RNG.integers(-8, 9, size=3_000)).tolist()
-        texts = [form % value for value in values]
-        path = write(tmp_path / "a", "".join(f"1 1:{text}\n" for text in texts))
-        assert numbers_of(path, 3)[:, 0].tolist() == [float(text) for text in texts]
-
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
     @given(texts=st.lists(NUMBERS, min_size=1, max_size=50))
     def test_every_notation_is_the_number_of_float(self, texts, tmp_path, numbers_of):
@@ -171,11 +164,8 @@ class TestRows:
         for k in range(2):
             rows = slice(150 * k, 150 * k + 150)
             write(tmp_path / f"{k}.svm", svm_text(X[rows], SIGNS[rows], 0))
-            np.save(tmp_path / f"X{k}.npy", X[rows].astype(np.float32))
-            np.save(tmp_path / f"y{k}.npy", SIGNS[rows])
         fitted([tmp_path / "0.svm", tmp_path / "1.svm"], sp.csr_matrix(X), SIGNS)
-        arrays = [[tmp_path / f"{name}{k}.npy" for k in range(2)] for name in "Xy"]
-        fitted(arrays[0], X.astype(np.float32), SIGNS, arrays[1])
+        fitted(tmp_path / "?.svm", sp.csr_matrix(X), SIGNS)
         pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
         (tmp_path / "set").mkdir()
         for k, order in enumerate(([0, 1, 2, 3, 4], [4, 2, 3, 0, 1])):
@@ -195,6 +185,7 @@ class TestRows:
         reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(70))
         for source in (dataset.dataset(tmp_path / "set"), table, reader):
             model = fitted(source, X, WORDS)
+        model = fitted(table.to_pandas(), X, WORDS, "y")
         assert verify(model, table).classes == verify(model, X, WORDS).classes
         assert list((tmp_path / "caches").iterdir()) == []
         for columns, words in (
@@ -224,20 +215,17 @@ class TestLabels:
             assert model.classes_.tolist() == classes
             assert (model.classes_.dtype.kind == "i") == isinstance(classes[0], int)
 
-    @pytest.mark.parametrize(
-        ("parts", "words"),
-        [
-            ([[1, 2], ["a", "b"]], "text, and those before numbers"),
-            ([[1.0, 2.0], [1.0, np.nan]], r"X1\.npy: the label of row 2 \(counted from 1\) is nan"),
-        ],
-    )
-    def test_label_files_that_cannot_be_one_type_are_refused(self, tmp_path, parts, words):
-        files = [[tmp_path / f"{name}{k}.npy" for k in range(2)] for name in "Xy"]
-        for k, part in enumerate(parts):
-            np.save(files[0][k], X[:2])
-            np.save(files[1][k], part)
-        with pytest.raises(ValueError, match=words):
-            MaxMarginClassifier(memory="1GB").fit(files[0], files[1])
+    def test_y_names_the_label_column_and_the_last_one_is_stated(self, tmp_path, fitted):
+        path = write(tmp_path / "a.csv", csv_text(X, WORDS).replace("u,v,w,z,y", "outcome,v,w,z,kind"))
+        with pytest.warns(UserWarning, match="'kind', is taken for the labels; name the label column as y"):
+            fitted(path, X, WORDS)
+        fitted(path, X, WORDS, "kind")
+        with pytest.raises(ValueError, match=r"a\.csv: there is no column 'label'"):
+            MaxMarginClassifier().fit(path, "label")
+        done = run("fit", path, "-o", tmp_path / "m")
+        assert (done.exit_code, done.stderr.count("'kind'")) == (0, 1)
+        with pytest.raises(ValueError, match=r"b\.csv: there is no such file"):
+            MaxMarginClassifier().fit(tmp_path / "b.csv", "kind")
 
     @pytest.mark.parametrize("values", [["a", "b", None], [1, 2, None]])
     def test_missing_entries_of_dictionaries_are_no_labels(self, tmp_path, values):
@@ -396,19 +384,14 @@ class TestFaults:
         assert refusal(tmp_path / "nowhere.svm").startswith("there is no such file")
         assert refusal(write(tmp_path / "a", b"")).startswith("the file is empty")
         assert refusal(write(tmp_path / "b", b"# one\n")).startswith("the file holds no rows")
-        np.save(tmp_path / "y.npy", SIGNS[:-1])
-        np.save(tmp_path / "X.npy", X)
         np.savez(tmp_path / "a.npz", X=X, y=SIGNS)
-        rows, labels = tmp_path / "X.npy", tmp_path / "y.npy"
         both = [file_of(tmp_path / name, X, SIGNS) for name in ("a.svm", "a.csv")]
-        for source, y, words in (
-            (rows, labels, r"X\.npy: .*y\.npy must hold one label for each of the 300 rows"),
-            (rows, None, r"X\.npy: name one \.npy file of labels"),
-            (both, None, r"a\.csv: this is CSV, and .*a\.svm is svmlight text"),
-            (tmp_path / "a.npz", None, "cannot be read block by block"),
+        for source, words in (
+            (both, "is CSV, and .* svmlight"),
+            (tmp_path / "a.npz", "cannot be read block"),
         ):
             with pytest.raises(ValueError, match=words):
-                MaxMarginClassifier(memory="1GB").fit(source, y)
+                MaxMarginClassifier().fit(source)
 
     def test_arrays_larger_than_memory_are_refused(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive, archive.open("X.npy", "w") as file:

@@ -75,7 +75,7 @@ def model_and_blocks(
     """
     model, expected = _model_and_expected(model_path, data, columns)
     classes = Classes()
-    return model, opened([data], [], expected).rows_for_model(classes), classes
+    return model, opened([data], expected).rows_for_model(classes), classes
 
 
 def _model_and_expected(model_path: Path, data: Path, columns: Expected) -> tuple[Any, Expected]:

@@ -62,7 +62,6 @@ def fit(
 
     from ..fit.deadline import Deadline, result_of
     from ..numerics.files import check_place
-    from ..numerics.sizes import available_memory
     from ..readers.table import Table, TooLargeError
     from .data import read_labelled, stored_rows
     from .display import PictureFile, Progress
@@ -76,9 +75,7 @@ def fit(
             try:
                 table = read_labelled(data, n_features, columns)
             except TooLargeError as error:
-                chosen["memory"] = int(0.5 * available_memory())
-                if not data.is_dir():
-                    typer.echo(f"maxmargin: {error} It is read in passes now (--memory).", err=True)
+                typer.echo(f"maxmargin: {error} It is read in passes now (--memory).", err=True)
         model = _classifier(chosen)
         problem = model._problem()  # faults of options are reported before rows are read in passes
         deadline = Deadline(model.max_time)  # of the first reading and the fit

@@ -94,7 +94,7 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     memory : int, float or str, default=None
         Bytes that the fit may use, such as 2e9 or "2GB". Rows that need more are read in blocks, pass after pass, from
         X, which may be a memory map of a file; the fit keeps a sample of the rows, and the rows near the margin. For
-        soft margins at p = 2. None: all rows are in memory.
+        soft margins at p = 2. None: arrays are in memory, and files may take half of the free memory.
     cache_dir : str or path-like, default=None
         The folder for the rows of files; None for ``maxmargin`` in the user's cache folder, as ``~/.cache`` of Linux.
     n_jobs : int, default=None
@@ -188,15 +188,15 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), path, or list of paths
-            float32 and float64 are not converted. Files (with `memory`): svmlight text, CSV, Parquet, Arrow, folders of
-            tables, or .npy; they are read once, and their rows are kept on disk (`cache_dir`). Arrow data: a
-            ``pyarrow.dataset.Dataset`` or, with `memory` and without y, a table, data frame or stream
-            (``__arrow_c_stream__``), whose label column is named label, target, class or y, or is the last one; its
+            float32 and float64 are not converted. Files: svmlight text, CSV, Parquet, Arrow, patterns such as
+            ``data/*.csv``, and folders of tables; they are read once, and their rows are kept on disk (`cache_dir`).
+            Arrow data: a ``pyarrow.dataset.Dataset``, table or stream, or a data frame of which y names a column; the
             rows are on disk (`cache_dir`) during the fit. A Dask array or data frame, or a Spark frame: its rows stay
             where they are (`docs/howto/dask.md`, `docs/howto/spark.md`).
-        y : array-like of shape (n_samples,), path, or list of paths
-            For files only if they are .npy files: the .npy files of the labels. For a Dask collection one with the same
-            partitions, for a Spark frame the name of a column; as is `sample_weight`.
+        y : array-like of shape (n_samples,), or str
+            The name of the label column of files, Arrow data and Spark frames; for files and Arrow data by default that
+            named label, target, class or y, or the last one. For a Dask collection one with the same partitions; as is
+            `sample_weight`.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor on each row's loss; weight k is equal to k copies of the row, weight 0 leaves it out. With ``C=inf``
             all positive weights are equal.

@@ -29,12 +29,6 @@ STALLED = (
     "memory. Give more memory, or a larger tol."
 )
 LABELS_PER_BLOCK = 1 << 20  # labels that are encoded at a time: temporaries of some megabytes
-NO_LABELS = (  # the beginning is that of scikit-learn
-    "This {name} estimator requires y to be passed, but the target y is None: give the labels as y; or, if a column of "
-    "X holds them, name the memory that the fit may use, as in memory='2GB'."
-)
-# Memory of a fit whose rows are on the workers of a cluster, where none is given: what a small computer has to spare.
-DEFAULT_MEMORY = "1GB"
 
 
 def fits_in_memory(model: Any, X: Any) -> bool:
@@ -45,8 +39,7 @@ def fits_in_memory(model: Any, X: Any) -> bool:
 def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to rows on a cluster, in files, or in memory; X and y are those of `MaxMarginClassifier.fit`.
 
-    Arrow data without y hold the labels, and are read as files are. Rows in memory whose fit would take more
-    than `memory` are read in blocks.
+    Rows whose fit would take more than `memory`, for files by default half of what is free, are read in blocks.
     """
     place = place_of(X, y)
     if place != "files":
@@ -56,13 +49,9 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
         return
     if sample_weight is not None:
         raise ValueError("files have no sample weights: fit arrays or memory maps with sample_weight.")
-    if model.memory is None:
-        if place_of(X) != "files":
-            raise ValueError(NO_LABELS.format(name=type(model).__name__))
-        raise ValueError("name the memory that a fit of files may use, as in memory='2GB'.")
-    if not (y is None or place_of(y) == "files"):
-        raise ValueError("the labels of files are in files: name their .npy files, or map X by np.load.")
-    stored = open_rows(X, cache_dir=model.cache_dir, labels=y, interrupted=deadline.interrupted)
+    if not (y is None or isinstance(y, str)):
+        raise ValueError("the labels of files are in a column of them: name it as y, or map X by np.load.")
+    stored = open_rows(X, cache_dir=model.cache_dir, label=y, interrupted=deadline.interrupted)
     fit_stored(model, problem, stored, deadline)
 
 
@@ -250,7 +239,7 @@ def fit_partitions(
     with deadline.interruptible():  # until the model is stored
         stopping = Stopping(model.tol, model.max_iter, deadline, reporter.report)
         seed = int(draw_seeds(model.random_state, 1)[0])
-        memory = parse_bytes(model.memory or DEFAULT_MEMORY)
+        memory = parse_bytes(model.memory)
         solutions = solve_soft_margins(
             PartitionedProblem(partitions, problem, list(classes), stopping, memory, seed, model.cache_dir)
         )

@@ -18,7 +18,7 @@ from ..fit.partitioned.verification import verify_partitions
 from ..numerics.files import place_of
 from ..numerics.sizes import one_thread
 from ..readers.row_cache import StoredRows, open_rows
-from ..readers.table import expected_of
+from ..readers.table import Expected, expected_of
 from ..separability.passes import verify_in_passes
 
 
@@ -39,7 +39,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         or name an empty folder as `cache_dir`.
     y : array-like of shape (n,)
         The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, the name of a
-        column of X if X is a Spark frame; as are weights.
+        column of X if X is a Spark frame; as are weights. Of files and Arrow data the name of the label column, by
+        default that of the fit.
     sample_weight : array-like of shape (n,), default=None
         The sample weights of the fit.
     cache_dir : str or path-like, default=None
@@ -64,7 +65,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         require(not isinstance(model, Checked), "a verdict is verified on rows in memory.")
         folder = cache_dir or getattr(model, "cache_dir", None)
         require_linear_certificate(model)
-        stored = open_rows(X, cache_dir=folder, labels=y, **vars(expected_of(model)))
+        stored = open_rows(X, cache_dir=folder, **vars(expected_of(model, Expected(label=y))))
         return verify_stored(model, stored)
     if place != "memory":
         return _verify_on_cluster(model, X, y, sample_weight)

@@ -180,18 +180,18 @@ def check_place(path: str | os.PathLike[str], *others: str | os.PathLike[str]) -
 def place_of(X: Any, y: Any = ()) -> str:
     """Return where rows are: on a cluster ("dask", "spark"), in "files", or in "memory".
 
-    Files are a path, a list of paths, or a data set of pyarrow. Arrow tables, streams and data frames without y, which
-    have to hold the labels as well, are read as files are.
+    Files are a path, a list of paths, or a data set of pyarrow. Tables and streams of pyarrow without y, and data
+    frames of which y names the label column, are read as files are.
     """
     package = type(X).__module__.split(".", 1)[0]
     if package in CLUSTERS:
         return CLUSTERS[package]
     names = X if isinstance(X, list | tuple) and X else [X]
-    files = all(isinstance(name, str | os.PathLike) for name in names)
     files = (
-        files or type(X).__module__ == "pyarrow._dataset" or (y is None and hasattr(X, "__arrow_c_stream__"))
+        all(isinstance(name, str | os.PathLike) for name in names) or type(X).__module__ == "pyarrow._dataset"
     )
-    return "files" if files else "memory"
+    whole = isinstance(y, str) or (y is None and package == "pyarrow")
+    return "files" if files or (whole and hasattr(X, "__arrow_c_stream__")) else "memory"
 
 
 class Fault(Exception):

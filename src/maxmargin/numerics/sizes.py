@@ -52,15 +52,15 @@ def parse_bytes(size: Any) -> int:
 
     Parameters
     ----------
-    size : str or number
-        Such as 2e9, "2000000000", "512MB" or "1.5 GiB". MB is 1,000,000 bytes, MiB 2^20.
+    size : str, number or None
+        Such as 2e9, "2000000000", "512MB" or "1.5 GiB". MB is 1,000,000 bytes, MiB 2^20. None: half of free memory.
 
     Raises
     ------
     ValueError
         If it is no size, or not positive.
     """
-    found = 0.0
+    found = 0.0 if size is not None else 0.5 * available_memory()
     if isinstance(size, Real) and not isinstance(size, bool):
         found = float(max(0.0, min(size, 2.0**63)))  # an integer may be beyond float64
     elif isinstance(size, str) and (

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from .delimited import delimiter_of
-from .files import check_file
 from .sources import opened
 from .table import DataError, Expected, Table
 
@@ -41,6 +40,4 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
     DataError
         If the file cannot be read; the message says which line is wrong, and what to do.
     """
-    path = Path(path)
-    check_file(path)
-    return opened([path], [], Expected(n_features, **requirements)).table()
+    return opened([Path(path)], Expected(n_features, **requirements)).table()

@@ -1,4 +1,4 @@
-"""NumPy archives: dense X and y, or the arrays of a sparse matrix and y; single arrays, block by block."""
+"""NumPy archives: dense X and y, or the arrays of a sparse matrix and y."""
 
 from __future__ import annotations
 
@@ -48,34 +48,6 @@ def _read_npz(path: Path, features: None, nbytes: int) -> Generator[Block, None,
         )
     check_finite(X)
     yield X, _labels(X, arrays.get("y"), "y")
-
-
-def mapped_array(path: Path) -> np.ndarray:
-    """Return the array of a .npy file, mapped into memory; nothing in it is unpickled."""
-    with np.errstate(over="ignore"):  # of a damaged shape, which is refused
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-
-
-def open_npy(path: Path, labels: Path | None) -> Layout:
-    """Look at a .npy file of rows, and one of labels if it is named."""
-    X = mapped_array(path)
-    if X.ndim != 2:
-        raise Fault(_SHAPE.format(X.shape))
-    return Layout(
-        ".npy", partial(_read_npy, path, labels), 16.0 * X.size, width=X.shape[1], float32=X.dtype == np.float32,
-        has_labels=labels is not None,
-    )  # fmt: skip
-
-
-def _read_npy(path: Path, labels: Path | None, features: None, nbytes: int) -> Generator[Block, None, None]:
-    """Read a .npy file block by block."""
-    X = mapped_array(path)
-    y = _labels(X, None if labels is None else mapped_array(labels), str(labels))
-    step = max(1, nbytes // (X.itemsize * X.shape[1]))
-    for begin in range(0, len(X), step):
-        rows = _numbers("X", np.array(X[begin : begin + step]))
-        check_finite(rows, None, begin)
-        yield rows, None if y is None else np.array(y[begin : begin + step])
 
 
 def _labels(X: Any, y: np.ndarray | None, name: str) -> np.ndarray | None:

@@ -22,7 +22,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 # ends of names; text with any other one is svmlight text
 ARROW = (".arrow", ".feather", ".ipc")
 DELIMITED = (".csv", ".tsv", ".data")
-OTHER_THAN_TEXT = (".npy", ".npz", ".parquet", *ARROW)
+OTHER_THAN_TEXT = (".npz", ".parquet", *ARROW)
 
 
 def paths_of(paths: Paths) -> list[Path]:
@@ -33,7 +33,7 @@ def paths_of(paths: Paths) -> list[Path]:
 def check_file(path: Path) -> None:
     """Raise DataError where a file is missing, empty, or a folder."""
     if path.is_dir():
-        raise TooLargeError(f"{path}: this is a folder; name a file in it.")  # it can be read in blocks
+        raise DataError(f"{path}: this is a folder; name a file in it.")
     if not path.exists():
         raise DataError(f"{path}: there is no such file.")
     if path.is_file() and path.stat().st_size == 0:

@@ -98,7 +98,6 @@ def open_rows(
     source: Paths,
     *,
     cache_dir: str | os.PathLike[str] | None = None,
-    labels: Paths | None = None,
     interrupted: Callable[[], bool] = bool,
     **requirements: Any,
 ) -> StoredRows:
@@ -110,14 +109,12 @@ def open_rows(
     Parameters
     ----------
     source : path-like or sequence of path-like; or Arrow data
-        Svmlight text, CSV, Parquet, Arrow or .npy files, or folders of tables. Several are one data set. Arrow data
+        Svmlight text, CSV, Parquet or Arrow files, patterns, or folders of tables. Several are one data set. Arrow data
         are a ``pyarrow.dataset.Dataset``, or an object with ``__arrow_c_stream__``, such as a table or a data frame:
         they are read each time, and their cache is deleted with the result.
     cache_dir : path-like, default=None
         The folder of the cache; by default `cache_folder`, and a temporary one for Arrow data. It is never beside the
         data: other programs read all that a folder of tables holds.
-    labels : path-like or sequence of path-like, default=None
-        The .npy files of the labels, if the rows are in .npy files.
     interrupted : callable, default=bool
         Whether to stop; called between blocks in the thread of the caller. By default never.
     **requirements
@@ -146,13 +143,16 @@ def open_rows(
         except BaseException:
             shutil.rmtree(place, ignore_errors=True)
             raise
+        found.say_label()
         weakref.finalize(stored, shutil.rmtree, place, ignore_errors=True)
         return stored
     sources = paths_of(source)
-    found = opened(sources, paths_of(labels or ()), expected)
+    found = opened(sources, expected)
     first, layout = sources[0], found.layout
     if layout.format == ".npz":
-        raise DataError(f"{first}: an .npz file cannot be read block by block; save X and y as .npy files.")
+        raise DataError(
+            f"{first}: an .npz file cannot be read block by block; fit np.load(rows, mmap_mode='r') of a .npy file."
+        )
     if not layout.has_labels:
         raise DataError(f"{first}: the file has no labels; add a label to each row.")
     stamps = found.stamps()
@@ -162,12 +162,14 @@ def open_rows(
     parts = [sha256(repr(one).encode()).hexdigest()[:10] for one in facts]
     folder = Path(cache_dir or cache_folder()) / f"{name}-{'-'.join(parts)}{SUFFIX}"
     try:
-        return _stored(folder, found)
+        stored = _stored(folder, found)
     except (OSError, ValueError, KeyError) as error:  # there is none, or it is damaged
         if isinstance(error, DataError):
             raise
         _write(folder, found, interrupted)
-        return replace(_stored(folder, found), written=folder)
+        stored = replace(_stored(folder, found), written=folder)
+    found.say_label()
+    return stored
 
 
 def bytes_of(X: Any) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ import scipy.sparse as sp
 
 from ..numerics.files import Fault, faults_of, place_of
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError
-from .arrays import open_npy, open_npz
+from .arrays import open_npz
 from .columnar import open_columnar
 from .delimited import open_table
 from .files import ARROW, DELIMITED, check_file, data_errors, ending, kind_of, require_memory
 from .svmlight import TEXT, in_columns, open_svmlight
-from .table import Classes, DataError, Expected, Layout, Table, listed
+from .table import LABEL_NAMES, Classes, DataError, Expected, Layout, Table, listed
 
 ARROW_DATA = Path("Arrow data")  # in messages, in place of a file
 # Bytes of text, or of numbers, that are read at a time: the allocator reuses memory of this size; in parts of 4 MB, 42
@@ -33,14 +34,13 @@ class Source:
 
     Attributes
     ----------
-    files, label_files : list of Path
+    files : list of Path
     layouts : list of Layout
         Of the files.
     expected : Expected
     """
 
     files: list[Path]
-    label_files: list[Path]
     layouts: list[Layout]
     expected: Expected
 
@@ -127,11 +127,24 @@ class Source:
             X, first = self.in_columns(X, self.expected.first_index)
             labels, places = classes.sorted()
         y = labels[places[np.concatenate(numbers)]] if numbers else None
+        self.say_label()
         return Table(X, y, layout.features, layout.label, first, layout.remembered)
+
+    def say_label(self) -> None:
+        """Warn of a label column that nobody has named."""
+        name = self.layout.label
+        unsaid = name is not None and self.expected.label is None and name.lower() not in LABEL_NAMES
+        if unsaid and not self.expected.for_model:
+            warnings.warn(
+                f"{self.files[0]}: the last column, {name!r}, is taken for the labels; name the label column as y "
+                "(--label).",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Return path, size and time of each file, by which changes are noticed."""
-        files = [path for path in [*self.files, *self.label_files] if path is not ARROW_DATA]
+        files = [path for path in self.files if path is not ARROW_DATA]
         return [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
 
 
@@ -143,16 +156,16 @@ def opened_stream(data: Any, expected: Expected) -> Source:
         # in a reader of its own Ctrl-C stays a KeyboardInterrupt
         known = place_of(data) == "files" or isinstance(data, pa.RecordBatchReader)
         reader = data if known else pa.RecordBatchReader.from_stream(data)
-        return Source([ARROW_DATA], [], [open_columnar(reader, expected)], expected)
+        return Source([ARROW_DATA], [open_columnar(reader, expected)], expected)
 
 
-def opened(sources: Sequence[Path], labels: Sequence[Path], expected: Expected) -> Source:
+def opened(sources: Sequence[Path], expected: Expected) -> Source:
     """Look at the beginning of each file, and return what all of them agree on.
 
     Parameters
     ----------
-    sources, labels : sequence of Path
-        Files of rows, or folders of them; .npy files of labels, which rows for a model need not have.
+    sources : sequence of Path
+        Files, patterns of files such as ``data/*.csv``, or folders.
     expected : Expected
 
     Raises
@@ -162,20 +175,14 @@ def opened(sources: Sequence[Path], labels: Sequence[Path], expected: Expected) 
     """
     files = [file for path in sources for file in _files(path)]
     layouts, asked = list[Layout](), expected
-    for path, label_file in zip_longest(files, labels[: len(files)]):
+    for path in files:
         with data_errors(path):
             check_file(path)
-            layout = _layout(path, label_file, expected)
+            layout = _layout(path, expected)
             layouts.append(layout)
             _require_agreement(layout, layouts[0], files[0])
         expected = replace(expected, label=expected.label or layout.label)
     first = layouts[0]
-    if len(labels) != (len(files) if first.format == ".npy" else 0) and (labels or not expected.for_model):
-        raise DataError(
-            f"{files[0]}: name one .npy file of labels for each .npy file of rows, and none otherwise."
-        )
-    for path in labels:
-        check_file(path)
     if first.features is None:
         for option, value in (("--label", asked.label), ("--columns", asked.use), ("--drop", asked.drop)):
             if value:
@@ -185,16 +192,14 @@ def opened(sources: Sequence[Path], labels: Sequence[Path], expected: Expected) 
                 )
     if expected.n_features not in (None, first.width or expected.n_features):
         raise DataError(f"{files[0]}: the file has {first.width} features, and not {expected.n_features}.")
-    return Source(files, [*labels], layouts, expected)
+    return Source(files, layouts, asked)
 
 
-def _layout(path: Path, labels: Path | None, expected: Expected) -> Layout:
+def _layout(path: Path, expected: Expected) -> Layout:
     """Look at the beginning of a file."""
     kind = kind_of(path, expected.header is not None or expected.delimiter is not None)
     if kind == ".npz":
         return open_npz(path)
-    if kind == ".npy":
-        return open_npy(path, labels)
     if kind == ".csv":
         return open_table(path, expected)
     return open_columnar(path, expected) if kind in (".parquet", *ARROW) else open_svmlight(path, expected)
@@ -216,10 +221,12 @@ def _require_agreement(layout: Layout, first: Layout, file: Path) -> None:
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file, or the Parquet, Arrow or text tables of a folder, of one kind, in the order of their names.
+    """Return a file, those of a pattern, or the tables of one kind of a folder, in the order of their names.
 
-    Of several kinds the first of these is taken: notes beside a table are often .csv files.
+    Of Parquet, Arrow and text tables the first kind is taken: notes beside a table are often .csv files.
     """
+    if not path.exists() and (found := sorted(glob(str(path), recursive=True))):
+        return [file for one in found for file in _files(Path(one))]
     if not path.is_dir():
         return [path]
     hidden = ("_", ".")  # of other programs, which keep notes in such files

@@ -29,7 +29,7 @@ from ..fit.deadline import Deadline
 from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed, kernel_named
 from ..numerics.columns import dominant, rows_and_labels, without_empty_columns
-from ..numerics.sizes import available_memory, is_real, one_thread, parse_bytes, require_weight_memory
+from ..numerics.sizes import is_real, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded
 from .kernel import KernelSearch
@@ -166,7 +166,7 @@ def separate_stored(
     """
     X, codes, classes = stored.X, stored.codes, tuple(stored.classes.tolist())
     _check_two_classes(stored.classes)
-    limit = parse_bytes(memory) if memory is not None else int(0.5 * available_memory())
+    limit = parse_bytes(memory)
     (problem, method), deadline = _asked(p, bias, tol, max_time, algorithm), Deadline(max_time)
     options = {"deadline": deadline, "kernel": Linear(), "algorithm": method}
 
