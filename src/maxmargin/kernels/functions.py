@@ -258,8 +258,6 @@ class Precomputed(Kernel):
 
 def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield (columns, z.x for all rows z of Z and these rows x of X), in parts that stay in the processor's cache."""
-    if sp.issparse(X) and sp.issparse(Z) and X.shape[1] > _entries(Z) + _entries(X):
-        Z, X = _used_columns(Z, X)  # SciPy's sparse product allocates arrays of the length d
     width = max(64, 2**20 // (X.dtype.itemsize * max(Z.shape[0], 1)))  # tiles of 1 MB stay in the cache
     size = Z.shape[0] * Z.shape[1]
     # CSR times CSR beats both where few entries are not 0 (3,000 rows of 300 to 4,000 columns)
@@ -269,16 +267,6 @@ def _products(Z: Any, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         columns = slice(first, min(first + width, X.shape[0]))
         products = (X[columns] @ Z.T).T if sp.issparse(X) else Z @ X[columns].T
         yield columns, _dense(products)
-
-
-def _used_columns(Z: Any, X: Any) -> tuple[Any, Any]:
-    """Return two CSR matrices on the columns in which either has an entry."""
-    used, places = np.unique(np.concatenate([Z.indices, X.indices]), return_inverse=True)
-    parts = (Z, places[: Z.indices.size]), (X, places[Z.indices.size :])
-    first, second = (
-        sp.csr_array((A.data, column, A.indptr), shape=(A.shape[0], used.size)) for A, column in parts
-    )
-    return first, second
 
 
 def _entries(X: Any) -> int:
@@ -331,11 +319,7 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
         return Precomputed()
     if isinstance(degree, bool) or not isinstance(degree, Integral) or degree < 0:
         raise ValueError(f"degree must be a whole number of at least 0; got {degree!r}.")
-    known = {
-        "gamma": width(gamma, X),
-        "degree": int(degree),
-        "coef0": _number("coef0", coef0),
-    }
+    known = {"gamma": width(gamma, X), "degree": int(degree), "coef0": _number("coef0", coef0)}
     if kernel in ("poly", "polynomial"):
         return Polynomial(**known)
     if kernel == "rbf":
@@ -350,17 +334,14 @@ def kernel_named(kernel: Any, X: Any, gamma: Any, degree: Any, coef0: Any) -> Ke
 
 def width(gamma: Any, X: Any, weights: np.ndarray | None = None) -> float:
     """Return `gamma` as a number; with "scale" it is 1 / (d variance of X), rows being counted by their weights."""
-    if isinstance(gamma, str):
-        if gamma == "auto":
-            return 1.0 / X.shape[1]
-        if gamma != "scale":
-            raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
+    if isinstance(gamma, str) and gamma == "auto":
+        return 1.0 / X.shape[1]
+    if isinstance(gamma, str) and gamma == "scale":
         variance = _variance(X, np.ones(X.shape[0]) if weights is None else weights)
         return 1.0 / (X.shape[1] * variance) if variance else 1.0  # as in scikit-learn
-    value = -1.0 if gamma is None else _number("gamma", gamma)
-    if not value >= 0.0:
+    if isinstance(gamma, str) or gamma is None or not _number("gamma", gamma) >= 0.0:
         raise ValueError(f'gamma must be a number of at least 0, "scale" or "auto"; got {gamma!r}.')
-    return value
+    return float(gamma)
 
 
 def _variance(X: Any, weights: np.ndarray) -> float:
@@ -371,10 +352,7 @@ def _variance(X: Any, weights: np.ndarray) -> float:
     fractions = weights / (float(weights.sum()) * X.shape[1])
     if sp.issparse(X):
         mean = float(np.asarray(X.T @ fractions, dtype=float).sum())
-        # zeros that are not stored have the squared deviation mean^2: it is added for all and subtracted for the others
-        excess = np.square(X.data.astype(float) - mean) - mean * mean
-        spread = sp.csr_matrix((excess, X.indices, X.indptr), X.shape)
-        variance = float((spread.T @ fractions).sum()) + mean * mean
+        variance = float(np.asarray(X.multiply(X).T @ fractions, dtype=float).sum()) - mean * mean
         return variance if variance > 64.0 * EPS * mean * mean else 0.0  # all entries equal, up to rounding
     shifted = X - X[0, 0]
     mean = float(np.asarray(shifted.T @ fractions, dtype=float).sum())
