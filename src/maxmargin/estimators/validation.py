@@ -171,10 +171,10 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     try:
         return validate_data(estimator, X, labels, **options)
     except (ValueError, TypeError, OverflowError):
-        message = column_message(X, y)
-        if message is None:
-            raise
-        raise ValueError(message) from None
+        if message := column_message(X):
+            raise ValueError(message) from None
+        check_labels(np.asarray([] if isinstance(y, str) else labels))
+        raise
 
 
 # labels and weights

@@ -18,40 +18,19 @@ ENCODE = "encode text and dates, with OneHotEncoder in a pipeline for instance, 
 
 
 def check_columns(X: Any) -> None:
-    """Refuse complex numbers, dates and times, and integers that float64 may round.
+    """Raise ValueError for a table that is damaged, or holds what float64 does not.
 
-    Two integers beyond 2^53 may be the same float64 number: different rows would be taken for equal ones.
+    Two integers beyond 2^53 may be the same float64 number: different rows would be taken for equal ones. Arrays of
+    floats are not searched for NaN and infinity, which the caller finds.
     """
     check_storage(X)
-    if getattr(getattr(X, "dtype", None), "kind", "O") in "fb":
-        return
-    table = X.tocoo() if sp.issparse(X) else None
-    for place, values in _columns(X) if table is None else [("X", table.data)]:
-        kind = values.dtype.kind
-        if kind in "mM":
-            raise ValueError(f"{place} of X holds {values.dtype}, not numbers: {ENCODE}.")
-        if kind == "c":
-            raise ValueError(
-                "Complex data not supported: give real and imaginary parts of X columns of their own."
-            )
-        large = np.flatnonzero((values > WHOLE) | (values < -WHOLE)) if kind in "iu" else ()
-        for k in large[:1]:
-            row = int(k if table is None else table.row[k])
-            place = place if table is None else f"column {table.col[k]}"
-            raise ValueError(
-                f"{place} of X holds {values[k]} in row {row} (counted from 0), and float64 rounds integers beyond "
-                "2^53, so that different rows may become equal: leave the column out if it identifies rows, subtract "
-                "a constant or divide, or, if rounding is meant, convert X to float64."
-            )
+    if getattr(getattr(X, "dtype", None), "kind", "O") not in "fb" and (fault := column_message(X)):
+        raise ValueError(fault)
 
 
-def column_message(X: Any, y: Any = None) -> str | None:
-    """Return a message about the first entry of X that is missing, infinite or no number, or about missing labels."""
-    found = next((fault for column in _columns(X) if (fault := _fault(*column))), None)
-    if found is None and y is not None:
-        missing = [is_missing(label) for label in np.asarray(y, dtype=object).ravel()]
-        return missing_labels(sum(missing), len(missing)) if any(missing) else None
-    return found
+def column_message(X: Any) -> str | None:
+    """Return a message about the first column of X with an entry that is no finite number of float64; None without."""
+    return next((fault for column in _columns(X) if (fault := _fault(*column))), None)
 
 
 def rows_and_labels(X: Any, y: Any, error: type[ValueError] = ValueError) -> tuple[Any, np.ndarray]:
@@ -59,22 +38,17 @@ def rows_and_labels(X: Any, y: Any, error: type[ValueError] = ValueError) -> tup
 
     X is not changed. An `error` is raised where they cannot be used; the message names a remedy.
     """
-    given = X
-    check_storage(X)
     try:
         check_columns(X)
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    except (TypeError, ValueError) as fault:
-        raise error(column_message(given) or str(fault)) from None
-    if X.ndim != 2:
-        raise error(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
-    X = canonical(X) if sp.issparse(X) else X
-    if first_beyond(X, float_info.max) is not None:
-        raise error(column_message(given if hasattr(given, "columns") else X))
-    try:
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions, not {X.ndim}: X.reshape(-1, 1) makes a column.")
+        X = canonical(X) if sp.issparse(X) else X
+        if first_beyond(X, float_info.max) is not None:
+            raise ValueError(column_message(X))
         return X, label_array(y, X.shape[0])
-    except ValueError as fault:
+    except (TypeError, ValueError) as fault:
         raise error(str(fault)) from None
 
 
@@ -101,9 +75,12 @@ def _columns(X: Any) -> Iterator[tuple[str, np.ndarray]]:
         return
     if sp.issparse(X):
         table = sp.csc_array(X)
-        bad = ~np.isfinite(table.data) if table.dtype.kind == "f" else np.ones(table.nnz, bool)
-        places = np.unique(np.searchsorted(table.indptr, np.flatnonzero(bad), side="right") - 1)
-        for j in places.tolist():  # only these become dense, one at a time
+        most = WHOLE + 1 if table.dtype.kind in "iu" else inf
+        fine = (table.data < most) & (table.data > -most) if table.dtype.kind in "biuf" else False
+        places = (
+            np.searchsorted(table.indptr, np.flatnonzero(~np.broadcast_to(fine, table.nnz)), side="right") - 1
+        )
+        for j in np.unique(places).tolist():  # only these become dense, one at a time
             yield f"column {j}", table[:, [j]].toarray().ravel()
         return
     table = np.asarray(X)
@@ -113,8 +90,21 @@ def _columns(X: Any) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _fault(place: str, values: np.ndarray) -> str | None:
-    """Describe the first text, missing or infinite entry of a column; None where it has none."""
-    if values.dtype.kind in "biu" or (values.dtype.kind == "f" and np.isfinite(values).all()):
+    """Describe the first entry of a column that is no finite number of float64; None where there is none."""
+    kind = values.dtype.kind
+    if kind in "mM":
+        return f"{place} of X holds {values.dtype}, not numbers: {ENCODE}."
+    if kind == "c":
+        return "Complex data not supported: give real and imaginary parts of X columns of their own."
+    if kind in "biu":
+        for i in np.flatnonzero((values > WHOLE) | (values < -WHOLE))[:1].tolist():
+            return (
+                f"{place} of X holds {values[i]} in row {i} (counted from 0), and float64 rounds integers beyond 2^53, "
+                "so that different rows may become equal: leave the column out if it identifies rows, subtract a "
+                "constant or divide, or, if rounding is meant, convert X to float64."
+            )
+        return None
+    if kind == "f" and np.isfinite(values).all():
         return None
     for i, value in enumerate(values.tolist()):
         where = f"(row {i}; rows and columns are counted from 0)"
@@ -173,25 +163,18 @@ def check_weights(weights: Any) -> None:
 
 
 def plain_labels(y: Any) -> Any:
-    """Convert labels of pandas' own integers and booleans, and of Arrow dictionaries, to what NumPy reads unchanged.
+    """Return labels that scikit-learn reads unchanged: pandas' as arrays, Arrow's dictionaries as their entries.
 
-    Masked labels are refused (`check_storage`).
-
-    NumPy would make one type of the integers of a list, and give a row of a chunked dictionary that is missing the last
-    label of the dictionary. Labels of other types, and with missing entries, are returned as they are, or as objects.
+    scikit-learn makes floats of pandas' own integers. Of a chunked dictionary with a missing entry NumPy would repeat
+    the last label. Masked labels are refused.
     """
     check_storage(y)
-    if hasattr(y, "isna") and not hasattr(y, "compute"):  # NumPy computes those of Dask
-        kind = getattr(y, "dtype", None)
-        if isinstance(kind, np.dtype) or getattr(kind, "kind", "O") not in "biu" or y.isna().any():
-            return y
-        wide = kind.kind == "u" and kind.itemsize == 8  # pyright: ignore[reportOptionalMemberAccess]
-        return np.array(y.tolist(), np.uint64 if wide else None)
-    if hasattr(getattr(y, "type", None), "index_type"):  # of an Arrow dictionary
-        return np.array(y.to_pylist(), dtype=object) if y.null_count else y.cast(y.type.value_type)
-    if getattr(getattr(y, "dtype", None), "kind", "O") == "T":  # text of NumPy's StringDType
-        return y.astype(object)
-    return y
+    if hasattr(y, "isna") and not hasattr(y, "compute"):  # of pandas; NumPy computes those of Dask
+        return np.asarray(y)
+    kind = getattr(y, "type", None)
+    if hasattr(kind, "index_type"):
+        return y.cast(kind.value_type)  # pyright: ignore[reportOptionalMemberAccess]
+    return y.astype(object) if getattr(getattr(y, "dtype", None), "kind", "O") == "T" else y
 
 
 def label_array(y: Any, rows: int | None = None) -> np.ndarray:
@@ -218,10 +201,7 @@ def label_array(y: Any, rows: int | None = None) -> np.ndarray:
 
 def check_labels(y: np.ndarray) -> None:
     """Raise ValueError at the first label in memory that names no class."""
-    fault = bad_label(y)
-    if fault is not None:
-        if is_missing(y.ravel()[fault[0]]):
-            raise ValueError(missing_labels(sum(map(is_missing, y.ravel().tolist())), y.size))
+    if (fault := bad_label(y)) is not None:
         raise ValueError(f"Label {fault[0]} (counted from 0) is {fault[1]}.")
 
 
@@ -248,11 +228,6 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except (TypeError, ValueError):  # pandas.NA has no truth value
         return type(value).__name__ == "NAType"
-
-
-def missing_labels(missing: int, rows: int) -> str:
-    """Return the error message for rows without a label."""
-    return f"Input y contains NaN: {missing} of {rows} rows have no label; leave these rows out."
 
 
 # the entry or the column that is far larger than all others
@@ -341,20 +316,8 @@ def dominant(X: Any) -> Dominant | None:
 
 
 def column_extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest and the smallest entry of every column, of shape (d,).
-
-    Narrow dense rows are joined to 256 columns: NumPy reduces over the rows one by one, and 20 times as slowly for 5
-    columns.
-    """
-    if sp.issparse(X):
-        return vector(X.max(axis=0)), vector(X.min(axis=0))
-    n, d = X.shape
-    joined = max(1, min(256 // max(d, 1), n)) if X.flags.c_contiguous else 1
-    whole = n // joined * joined
-    long, rest = X[:whole].reshape(-1, joined * d), X[whole:]
-    top = np.vstack([long.max(axis=0).reshape(joined, d), rest]).max(axis=0)
-    bottom = np.vstack([long.min(axis=0).reshape(joined, d), rest]).min(axis=0)
-    return top.astype(float), bottom.astype(float)
+    """Return the largest and the smallest entry of every column, of shape (d,)."""
+    return vector(X.max(axis=0)), vector(X.min(axis=0))
 
 
 def vector(values: Any) -> np.ndarray:
