@@ -277,9 +277,8 @@ def certified(
 ) -> list[tuple[KernelPoint, Bounds]]:
     """Return points of problems on the same rows, whose kernel is computed once, and the bounds that these prove.
 
-    Unless the points are to be taken as they are given, which have feasible dual variables then, dual variables are
-    made feasible, and the primal point of a soft problem is scaled up where losses that are rounding disappear
-    (`KernelProblem.primal_side`).
+    Unless the points are to be taken as they are given, dual variables are made feasible, and the primal point of a
+    soft problem is scaled up where losses that are rounding disappear (`KernelProblem.primal_side`).
     """
     alphas = [
         one.alpha if as_given else task.feasible(one.alpha) for task, one in zip(tasks, points, strict=True)
@@ -310,101 +309,85 @@ def check_kernel(kernel: Kernel, X: Any) -> None:
     ----------
     kernel : Kernel
     X : ndarray or CSR matrix of shape (n, d)
-        The matrix itself where the kernel is precomputed.
+        The matrix itself where the kernel is precomputed; one of float32 is accepted with the rounding of float32.
 
     Raises
     ------
     ValueError
-        If the matrix overflows, is not symmetric, or has a negative eigenvalue, which the message states.
+        If the matrix overflows, is not symmetric, or not positive semidefinite up to rounding, with the entries or the
+        eigenvalue that show it.
     """
     proved = isinstance(kernel, Linear) or (isinstance(kernel, Gaussian) and kernel.gamma >= 0.0)
     if isinstance(kernel, Polynomial):
         proved = min(kernel.gamma, kernel.coef0, kernel.degree) >= 0.0 and kernel.degree % 1 == 0
     if proved:
         return
-    if isinstance(kernel, Precomputed):
-        check_gram(X)
-        return
-    n = X.shape[0]
-    places = np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(np.intp)
-    some = kernel.prepared(X if n <= MAX_ROWS else X[places])
-    with np.errstate(over="ignore", invalid="ignore"):
-        K = kernel.block(some, some)
-    if not np.isfinite(K).all():
-        raise ValueError(f"The {kernel.name} kernel overflows: scale the features, or lower gamma or degree.")
-    check_gram(K, f"The {kernel.name} kernel", places)
-
-
-def check_gram(K: Any, name: str = "The kernel matrix", places: Any = None) -> None:
-    """Raise ValueError where a matrix is not symmetric and positive semidefinite, up to the rounding of its entries.
-
-    Parameters
-    ----------
-    K : ndarray of shape (n, n)
-        Finite numbers; an array of float32 is accepted with the rounding of float32.
-    name : str, default="The kernel matrix"
-        The name of the matrix in messages.
-    places : ndarray of int, default=None
-        The numbers of its rows in messages; None for 0, ..., n - 1.
-
-    Raises
-    ------
-    ValueError
-        If the matrix is not square, symmetric and positive semidefinite; the message states the entries or the
-        eigenvalue.
-    """
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got shape {K.shape}.")
+    n, name, K = X.shape[0], "The kernel matrix", X
+    places = np.arange(n)
+    if not isinstance(kernel, Precomputed):
+        name, places = f"The {kernel.name} kernel", _evenly(n)
+        some = kernel.prepared(X if n <= MAX_ROWS else X[places])
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = kernel.block(some, some)
+        if not np.isfinite(K).all():
+            raise ValueError(f"{name} overflows: scale the features, or lower gamma or degree.")
+    elif X.shape != (n, n):
+        raise ValueError(f"{name} must be square, of shape (n, n) for n training rows; got shape {X.shape}.")
     # Kernels of many features have errors of tens of units in the last place. The spectral norm of an (n, n) matrix of
     # errors is at most n times the largest of them (Weyl's inequality).
     eps = np.finfo(K.dtype if K.dtype.kind == "f" else float).eps
     error = 64.0 * float(eps) * max(float(K.max()), -float(K.min()))
     allowed = K.shape[0] * error
-    i, j = _largest_place(K, lambda rows: np.abs(K[rows] - K[:, rows].T))
-    if abs(float(K[i, j]) - float(K[j, i])) > allowed:
-        row, other = (i, j) if places is None else places[[i, j]].tolist()
-        raise ValueError(
-            f"{name} is not symmetric: its value of rows {row} and {other} (counted from 0) is {K[i, j]:.9g}, and "
-            f"{K[j, i]:.9g} in the other order; give (K + K.T) / 2 if the difference does not matter."
-        )
-    least = least_eigenvalue(K, allowed)
+    least = _least_eigenvalue(K, allowed)
     if least < -allowed:
         raise ValueError(
-            f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (K.shape[0] > MAX_ROWS)}"
-            f"{least:.6g}: no inner product has these values, and no margin is defined. Use another kernel "
-            f"or other parameters, or add {-1.01 * least:.3g} to the diagonal, as a soft margin does."
+            f"{name} is not positive semidefinite, its least eigenvalue is {'at most ' * (n > MAX_ROWS)}{least:.6g}: "
+            "no inner product has these values, and no margin is defined. Use another kernel or other parameters, or "
+            f"add {-1.01 * least:.3g} to the diagonal, as a soft margin does."
         )
-    # |K_ij| <= sqrt(K_ii K_jj) for inner products (Cauchy and Schwarz), up to the rounding of an entry
+    _check_entries(K, error, name, places)
+
+
+def _evenly(n: int) -> np.ndarray:
+    """Return the numbers of at most MAX_ROWS evenly spaced rows."""
+    return np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(np.intp)
+
+
+def _check_entries(K: Any, error: float, name: str, places: np.ndarray) -> None:
+    """Raise ValueError where K_ij and K_ji differ, or exceed sqrt(K_ii K_jj) (Cauchy, Schwarz), beyond rounding.
+
+    `error` is that of an entry; messages call row i by the number `places` has for it.
+    """
     lengths = np.sqrt(np.maximum(np.diag(K).astype(float) + error, 0.0))
-    i, j = _largest_place(K, lambda rows: np.abs(K[rows]) - lengths[rows, None] * lengths)
-    if abs(float(K[i, j])) > lengths[i] * lengths[j] + error:
-        row, other = (i, j) if places is None else places[[i, j]].tolist()
-        raise ValueError(
-            f"{name} is not positive semidefinite: its value of rows {row} and {other} (counted from 0) is "
-            f"{K[i, j]:.9g}, and inner products are at most the square root of {K[i, i]:.9g} x {K[j, j]:.9g}, the "
-            "product of the values on the diagonal. Use another kernel or other parameters."
-        )
+    for first in range(0, len(K), 256):
+        rows = slice(first, first + 256)
+        for values, most, fault in (
+            (
+                np.abs(K[rows] - K[:, rows].T),
+                len(K) * error,
+                "symmetric: give (K + K.T) / 2 if this does not matter",
+            ),
+            (
+                np.abs(K[rows]) - lengths[rows, None] * lengths,
+                error,
+                "positive semidefinite: use another kernel",
+            ),
+        ):
+            i, j = np.unravel_index(int(values.argmax()), values.shape)
+            if values[i, j] > most:
+                i += first
+                raise ValueError(
+                    f"{name} is not {fault}. Its values of rows {places[i]} and {places[j]} (counted from 0) are "
+                    f"{K[i, j]:.9g} and {K[j, i]:.9g}, those of each with itself {K[i, i]:.9g} and {K[j, j]:.9g}."
+                )
 
 
-def least_eigenvalue(K: np.ndarray, allowed: float) -> float:
+def _least_eigenvalue(K: np.ndarray, allowed: float) -> float:
     """Return the least eigenvalue on at most MAX_ROWS evenly spaced rows, or -allowed if none is below it."""
-    if K.shape[0] > MAX_ROWS:
-        some = np.linspace(0, K.shape[0] - 1, MAX_ROWS).astype(np.intp)
-        K = K[np.ix_(some, some)]
-    K = K.astype(float)
+    some = _evenly(K.shape[0])
+    K = (K[np.ix_(some, some)] if some.size < K.shape[0] else K).astype(float)
     # a Cholesky factor of K + allowed I exists if all eigenvalues are above -allowed
     with suppress(LinAlgError):
         cholesky(K + allowed * np.eye(K.shape[0]), lower=True, overwrite_a=True, check_finite=False)
         return -allowed
     return float(eigvalsh(K, subset_by_index=(0, 0), check_finite=False)[0])
-
-
-def _largest_place(K: np.ndarray, values: Callable[[slice], np.ndarray]) -> tuple[int, int]:
-    """Return the place of the largest of the values of a matrix of the shape of K, computed for some rows at a time."""
-    most, place, step = -np.inf, (0, 0), 256
-    for first in range(0, K.shape[0], step):
-        found = values(slice(first, first + step))
-        i, j = np.unravel_index(int(found.argmax()), found.shape)
-        if found[i, j] > most:
-            most, place = float(found[i, j]), (first + int(i), int(j))
-    return place

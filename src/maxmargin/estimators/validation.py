@@ -173,7 +173,8 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
     except (ValueError, TypeError, OverflowError):
         if message := column_message(X):
             raise ValueError(message) from None
-        check_labels(np.asarray([] if isinstance(y, str) else labels))
+        if not (y is None or isinstance(y, str)):
+            check_labels(np.asarray(labels))
         raise
 
 
