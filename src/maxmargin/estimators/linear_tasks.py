@@ -12,7 +12,7 @@ import numpy as np
 from ..algorithms import ALGORITHMS, Algorithm, named_algorithm
 from ..certificates.certificate import Sample
 from ..certificates.row_pass import certify
-from ..certificates.verdicts import Verdict
+from ..certificates.verdicts import LinearSeparator, Verdict
 from ..data.door import check_rows, shifted, shifted_intercept
 from ..data.rows import Patterns
 from ..fit.deadline import Deadline, Reporter, solve_tasks
@@ -23,7 +23,7 @@ from ..numerics.columns import Columns, without_empty_columns
 from ..numerics.sizes import draw_seeds, jobs, require_weight_memory
 from ..numerics.sums import row_norms
 from ..problem.problem import Problem
-from ..separability.linear import LinearSearch, on_all_columns
+from ..separability.linear import LinearSearch
 from ..separability.search import about_all_rows
 from . import validation
 
@@ -156,9 +156,9 @@ class LinearTasks:
         solution = solve(task, stopping, sample, targets.selected)
         if self._shift is not None:
             solution = self._with_intercept_of_caller(solution, sample)
-        if solution.verdict is None:
+        if not isinstance(verdict := solution.verdict, LinearSeparator):
             return solution
-        return replace(solution, verdict=on_all_columns(solution.verdict, self.columns))
+        return replace(solution, verdict=replace(verdict, w=self.columns.restore(verdict.w)))
 
     def _with_intercept_of_caller(self, found: Solution, sample: Sample) -> Solution:
         """Return a solution on shifted rows with the intercept for the caller's rows, rounded, and its certificate."""

@@ -42,7 +42,7 @@ from ..engine.stream import (
 )
 from ..engine.vectors import EuclideanVector
 from ..fit.deadline import deferred_interrupt
-from ..numerics.columns import check_labels
+from ..numerics.columns import label_array
 from ..numerics.sizes import require_weight_memory
 from ..numerics.sums import EPS, norm
 from ..problem.problem import Problem
@@ -283,7 +283,7 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
 
     def _places(self, y: np.ndarray) -> np.ndarray:
         """Return the places of labels among the classes; refuse labels of other classes."""
-        check_labels(y)
+        label_array(y)
         classes = self.classes_
         place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
         strange = np.flatnonzero(classes[place] != y)

@@ -18,9 +18,9 @@ from ..certificates.certificate import INTERCEPT
 from ..fit.deadline import FitInterruptedError
 from ..numerics.columns import (
     check_columns,
-    check_labels,
     check_weights,
     column_message,
+    label_array,
     plain_labels,
 )
 from ..numerics.sizes import is_finite, is_real, is_whole, one_thread, parse_bytes
@@ -174,7 +174,7 @@ def validate_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: A
         if message := column_message(X):
             raise ValueError(message) from None
         if not (y is None or isinstance(y, str)):
-            check_labels(np.asarray(labels))
+            label_array(labels)
         raise
 
 
@@ -281,8 +281,7 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
     """Return the distinct labels in order; refuse labels that do not name classes."""
     if y.dtype.kind == "S":
         raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
-    if y.dtype.kind not in "biuU":
-        check_labels(y)
+    label_array(y)
     kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
     if len(kinds) == 1 and kinds[0] in ("int", "bool"):
         remedy = kinds[0] if np.array(y.tolist()).dtype.kind in "biu" else "str"  # beyond 64 bits

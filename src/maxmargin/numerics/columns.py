@@ -195,14 +195,9 @@ def label_array(y: Any, rows: int | None = None) -> np.ndarray:
         labels = column_or_1d(labels, warn=True)
     if rows is not None and labels.size != rows:
         raise ValueError(f"y must hold one label for each of the {rows} rows; got shape {labels.shape}.")
-    check_labels(labels)
-    return labels
-
-
-def check_labels(y: np.ndarray) -> None:
-    """Raise ValueError at the first label in memory that names no class."""
-    if (fault := bad_label(y)) is not None:
+    if labels.dtype.kind not in "biuU" and (fault := bad_label(labels)) is not None:
         raise ValueError(f"Label {fault[0]} (counted from 0) is {fault[1]}.")
+    return labels
 
 
 def bad_label(y: np.ndarray) -> tuple[int, str] | None:

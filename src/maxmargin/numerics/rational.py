@@ -10,7 +10,6 @@ import math
 import sys
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import flint
@@ -87,6 +86,8 @@ class IntegerRows:
         The largest number of bits of an entry; the constant coordinate is 2^bits.
     exponents : ndarray of shape (d,)
         Integer entries are those of X times 2^exponents.
+    scaled : ndarray or CSR matrix of shape (n, d)
+        The columns of X in float64, each divided by a power of two: entries are at most 1 in absolute value.
     """
 
     def __init__(
@@ -114,16 +115,11 @@ class IntegerRows:
         self.bits, self.width = int((top - least)[some].max(initial=1)), d + int(bias)
         self._rows: dict[int, tuple[list[int], list[int]]] = {}
         self.exponents = np.where(some, self.bits - top, 0)
-
-    @cached_property
-    def scaled(self) -> Any:
-        """The columns of X in float64, each divided by a power of two: entries are at most 1 in absolute value."""
-        powers = self.exponents - self.bits
-        if not sp.issparse(self._X):
-            return np.ldexp(np.asarray(self._X, dtype=float), powers)
-        scaled = self._X.astype(float)
-        scaled.data = np.ldexp(scaled.data, powers[scaled.indices])
-        return scaled
+        powers, self.scaled = self.exponents - self.bits, X.astype(float)
+        if sp.issparse(X):
+            self.scaled.data = np.ldexp(self.scaled.data, powers[X.indices])
+        else:
+            np.ldexp(self.scaled, powers, out=self.scaled)
 
     def row(self, i: int) -> tuple[list[int], list[int]]:
         """Return places and values of the entries of row i, computed at the first call."""

@@ -79,7 +79,6 @@ class KernelSearch(SeparatorSearch):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.features = self.X.shape[1]
         self.X = self.X.astype(np.float64, copy=False)
         self._ones = np.ones(self.y.size)
         # megabytes of kernel rows, as in scikit-learn's SVC

@@ -29,13 +29,6 @@ from ..problem.problem import best_intercept
 from .search import TRIVIAL, SeparatorSearch, as_floats, candidates, nearest_points, trivial_certificate
 
 
-def on_all_columns(verdict: Verdict, columns: Columns) -> Verdict:
-    """Return a verdict on the columns `columns.places` as one on all columns: weights of empty columns are zero."""
-    if not isinstance(verdict, LinearSeparator):
-        return verdict
-    return replace(verdict, w=columns.restore(verdict.w))
-
-
 @dataclass(eq=False)
 class LinearSearch(SeparatorSearch):
     """The search for a hyperplane.
@@ -43,7 +36,7 @@ class LinearSearch(SeparatorSearch):
     Parameters
     ----------
     columns : Columns
-        The columns of the data that X has. Weights of a separator are of these columns (`on_all_columns`); everything
+        The columns of the data that X has. Weights of a separator are of these columns; everything
         else in a verdict is about the whole data.
     """
 
@@ -53,7 +46,7 @@ class LinearSearch(SeparatorSearch):
     @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
     def verdict(self) -> Verdict:
         """Decide on samples, look for a trivial certificate, then decide in exact arithmetic from floating point."""
-        self.features = self.columns.count
+        self._common["features"] = self.columns.count
         count = sample_rows(*self.X.shape) if self.algorithm is None else 0
         if count and (found := self._contradiction_of_few_rows(count)) is not None:
             return found

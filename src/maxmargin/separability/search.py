@@ -232,8 +232,6 @@ class SeparatorSearch(ABC):
     Attributes
     ----------
     kernel : Kernel
-    features : int
-        Columns of the data.
     method : str
         The last method in floating point.
     """
@@ -247,12 +245,16 @@ class SeparatorSearch(ABC):
     _: KW_ONLY
     algorithm: NormalisedAlgorithm | None = None
     start: np.ndarray | None = None
-    features: int = field(init=False)
     method: str = field(init=False, default="nothing")
     kernel: Kernel = field(init=False)
 
     def __post_init__(self) -> None:
         self.problem = replace(self.problem, intercept="free" if self.problem.intercept != "none" else "none")
+        # what all verdicts state
+        self._common = {
+            "p": self.problem.p, "bias": self.problem.free, "classes": self.classes, "kernel": self.kernel,
+            "features": self.X.shape[1],
+        }  # fmt: skip
 
     @abstractmethod
     def verdict(self) -> Verdict:
@@ -262,7 +264,9 @@ class SeparatorSearch(ABC):
         """Return the verdict on weights with sum weights_i y_i (phi(x_i), 1) = 0."""
         support = np.array(sorted(weights), dtype=np.int64)
         exact = tuple(weights[i] for i in support.tolist())
-        return Inseparable(support=support, weights=exact, rows=self.y.size, **self.common_fields(method))
+        seconds = time.perf_counter() - self.deadline.began
+        fields = {"weights": exact, "rows": self.y.size, "method": method, "seconds": seconds}
+        return Inseparable(support=support, **fields, **self._common)
 
     def undecided(self, reason: str, certificate: Certificate) -> Undecided:
         """Return the verdict Undecided, with the certificate of w = 0; the status of `deadline` replaces the reason."""
@@ -275,15 +279,9 @@ class SeparatorSearch(ABC):
         Rounding may put the upper bound below the lower one, and overflow may make it NaN.
         """
         upper = np.inf if np.isnan(certificate.upper) else max(certificate.upper, lower)
-        return {"lo": lower, "hi": upper, "certificate": certificate} | self.common_fields(method)
-
-    def common_fields(self, method: str) -> dict[str, Any]:
-        """Return the fields that all verdicts share."""
         seconds = time.perf_counter() - self.deadline.began
-        return {
-            "p": self.problem.p, "bias": self.problem.free, "classes": self.classes, "features": self.features,
-            "method": method, "seconds": seconds, "kernel": self.kernel,
-        }  # fmt: skip
+        fields = {"lo": lower, "hi": upper, "certificate": certificate, "method": method, "seconds": seconds}
+        return fields | self._common
 
 
 def about_all_rows(verdict: Verdict, rows: np.ndarray, n: int) -> Verdict:

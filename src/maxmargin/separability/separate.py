@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from ..algorithms import ALGORITHMS, named_algorithm
 from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.gram import check_kernel
-from ..certificates.verdicts import Undecided, Verdict
+from ..certificates.verdicts import LinearSeparator, Undecided, Verdict
 from ..data.door import check_entries
 from ..data.partitions import ArrayPartitions, Rows
 from ..fit.deadline import Deadline
@@ -33,7 +33,7 @@ from ..numerics.sizes import is_real, one_thread, parse_bytes, require_weight_me
 from ..problem.problem import Problem
 from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded
 from .kernel import KernelSearch
-from .linear import LinearSearch, on_all_columns
+from .linear import LinearSearch
 from .passes import PassSearch, signs_of
 
 
@@ -124,7 +124,18 @@ def separate(
     (problem, method), deadline = _asked(p, bias, tol, max_time, algorithm), Deadline(max_time)
     if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
         raise ValueError("A precomputed kernel must be a dense matrix: X.toarray() makes one.")
-    table, signs, classes = _table(X, y)
+    table, labels = rows_and_labels(X, y)
+    if not min(table.shape):
+        raise ValueError(
+            f"X is empty, of shape {table.shape}: there must be a row of each class, and a feature."
+        )
+    check_entries(table)
+    # labels of mixed types cannot be sorted
+    try:
+        names = np.unique(labels)
+    except TypeError:
+        raise ValueError("The labels cannot be compared: give both classes names of one type.") from None
+    signs, classes = np.where(labels == names[-1], 1.0, -1.0), _two_classes(names)
     function = kernel_named(kernel, table, gamma, degree, coef0)
     with deadline.interruptible():
         if not isinstance(function, Linear):
@@ -164,8 +175,7 @@ def separate_stored(
     ValueError
         If the rows cannot be used.
     """
-    X, codes, classes = stored.X, stored.codes, tuple(stored.classes.tolist())
-    _check_two_classes(stored.classes)
+    X, codes, classes = stored.X, stored.codes, _two_classes(stored.classes)
     limit = parse_bytes(memory)
     (problem, method), deadline = _asked(p, bias, tol, max_time, algorithm), Deadline(max_time)
     options = {"deadline": deadline, "kernel": Linear(), "algorithm": method}
@@ -228,7 +238,8 @@ def decide(
         X, columns = without_empty_columns(X)
         require_weight_memory(3, columns.count)  # of a separator, and twice of an exact one while it is made
         search = LinearSearch(problem, X, y, classes, tol, deadline, columns, **options)
-        return on_all_columns(search.verdict(), columns)
+        found = search.verdict()
+        return replace(found, w=columns.restore(found.w)) if isinstance(found, LinearSeparator) else found
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")
@@ -241,13 +252,14 @@ def _check_kernel(kernel: Kernel, X: Any, problem: Problem) -> None:
     check_kernel(kernel, X)
 
 
-def _check_two_classes(classes: np.ndarray) -> None:
-    """Raise ValueError unless there are two classes."""
+def _two_classes(classes: np.ndarray) -> tuple[Any, Any]:
+    """Return the labels of two classes; raise ValueError where there are more or fewer."""
     if classes.size != 2:
         remedy = "ask for one class at a time, y == label"
         if classes.size < 2:
             remedy = "a hyperplane has two sides, so give rows of both"
         raise ValueError(f"y must hold two classes and holds {classes.size}: {remedy}.")
+    return tuple(classes.tolist())
 
 
 def _asked(
@@ -269,21 +281,3 @@ def _asked(
         return problem, None
     names = [name for name, cls in ALGORITHMS.items() if issubclass(cls, NormalisedAlgorithm)]
     return problem, named_algorithm(algorithm, names, "VonNeumann()", NormalisedAlgorithm)
-
-
-def _table(X: Any, y: Any) -> tuple[Any, np.ndarray, tuple[Any, Any]]:
-    """Return finite rows (dense or CSR), signs -1.0 and 1.0, and the labels that these stand for.
-
-    X is not changed.
-    """
-    X, labels = rows_and_labels(X, y)
-    if not min(X.shape):
-        raise ValueError(f"X is empty, of shape {X.shape}: there must be a row of each class, and a feature.")
-    check_entries(X)
-    # labels of mixed types cannot be sorted
-    try:
-        classes = np.unique(labels)
-    except TypeError:
-        raise ValueError("The labels cannot be compared: give both classes names of one type.") from None
-    _check_two_classes(classes)
-    return X, np.where(labels == classes[1], 1.0, -1.0), tuple(classes.tolist())
