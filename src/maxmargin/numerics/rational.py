@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .progress import require_time
-from .sums import EPS, norm, row_norms
+from .sums import EPS, row_norms
 
 MAX_COLUMNS = 600  # rows of a proof: elimination of more takes over some seconds, and cannot be interrupted
 
@@ -136,24 +136,15 @@ class IntegerRows:
             self._rows[i] = places, [int(self.y[i]) * value for value in whole]
         return self._rows[i]
 
-    def block(self, rows: list[int]) -> list[list[int]]:
-        """Return the matrix whose columns are these rows, without the coordinates in which all of them are zero."""
+    def block(self, rows: list[int]) -> tuple[list[int], list[list[int]]]:
+        """Return the coordinates in which these rows are not all zero, and the matrix whose columns the rows are."""
         places = sorted({place for i in rows for place in self.row(i)[0]})
         at = {place: line for line, place in enumerate(places)}
         found = [[0] * len(rows) for _ in places]
         for column, i in enumerate(rows):
             for place, value in zip(*self.row(i), strict=True):
                 found[at[place]][column] = value
-        return found
-
-    def combine(self, rows: list[int], weights: list[int]) -> list[int]:
-        """Return the sum of these rows times their weights: `width` integers."""
-        total = [0] * self.width
-        for i, weight in zip(rows, weights, strict=True):
-            if weight:
-                for place, value in zip(*self.row(i), strict=True):
-                    total[place] += weight * value
-        return total
+        return places, found
 
     def product(self, i: int, direction: list[int]) -> int:
         """Return the inner product of row i with a vector of integers."""
@@ -223,17 +214,16 @@ def inner_radius(
     off = float(np.abs(np.eye(k) - inverse @ M).sum(axis=1).max()) + rounding
     if not off < 0.01:  # 1.02 > 1 / (1 - 0.01)
         return 0.0, 0.0
-    # G times the smallest unit, a power of two: no quotient overflows, and those that underflow are far below `error`
-    least = float(unit.min())
-    G = inverse[:, :d] * (least / unit)
-    error = 1.02 * off * norm(np.abs(G).max(axis=0), q)
-    lengths = row_norms(G, q) + error
-    if not np.isfinite(lengths).all():
+    G = inverse[:, :d] / unit
+    lengths = row_norms(np.vstack([G, np.abs(G).max(axis=0)]), q)
+    if not 1e-280 < lengths[-1] < np.inf:  # of smaller ones the error may underflow
         return 0.0, 0.0
+    error = 1.02 * off * float(lengths[-1])
+    lengths = lengths[:-1] + error
     # weights may be below all float64 numbers: their quotients are rational, and the least is rounded once
     pairs = zip(weights, lengths.tolist(), strict=True)
-    exact = Fraction(least) * min(weight / Fraction(length) for weight, length in pairs)
-    radius = float(min(exact, Fraction(sys.float_info.max))) * (1.0 - 1e-12 * (d + 4.0))
+    least = min(weight / Fraction(length) for weight, length in pairs)
+    radius = float(min(least, Fraction(sys.float_info.max))) * (1.0 - 1e-12 * (d + 4.0))
     if radius < sys.float_info.min:  # rounded to fewer digits
         return 0.0, 0.0
     # A length from another inverse is at least that of the exact one, so that it is smaller by 2 error at most:

@@ -36,10 +36,11 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from itertools import islice
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,33 +156,36 @@ def _minor_cycle(rows: IntegerRows, weights: dict[int, Fraction]) -> Corral:
     """
     while True:
         places = list(weights)
-        affine = _affine_minimiser(rows, places)
+        coordinates, block = rows.block(places)
+        affine = _affine_minimiser(block, len(places), rows.interrupted)
         total = sum(affine)
         if not total:  # dependent: weights - t affine is the same point for every t
             weights = _reduced(weights, affine)
             continue
         nearest = {i: Fraction(value, total) for i, value in zip(places, affine, strict=True)}
         if all(value > 0 for value in affine):
-            return Corral(nearest, rows.combine(places, affine), total)
+            direction = [0] * rows.width
+            for j, line in zip(coordinates, block, strict=True):
+                direction[j] = sum(map(mul, line, affine))
+            return Corral(nearest, direction, total)
         change = [weights[i] - nearest[i] for i in places]
         # the row that has entered has a weight of 0, which rises, since its score is below |x|^2
         weights = _reduced(weights, change)
 
 
-def _affine_minimiser(rows: IntegerRows, places: list[int]) -> list[int]:
-    """Return weights, of a positive sum, of the point of the affine hull of these rows that is nearest to the origin.
+def _affine_minimiser(block: list[list[int]], k: int, interrupted: Callable[[], bool]) -> list[int]:
+    """Return weights, of a positive sum, of the point of the affine hull of rows that is nearest to the origin.
 
-    With a null vector of the rows the point is the origin, or, if its sum is zero, the rows are affinely dependent.
-    Else the weights lambda solve G lambda = -mu 1 and sum lambda = t, G being the Gram matrix: a null vector
-    (mu, lambda, t) of one larger matrix.
+    The columns of `block` are the k rows, without the coordinates in which all of them are zero. With a null vector of
+    the rows the point is the origin, or, if its sum is zero, the rows are affinely dependent. Else the weights lambda
+    solve G lambda = -mu 1 and sum lambda = t, G being the Gram matrix: a null vector (mu, lambda, t) of one larger
+    matrix.
     """
-    block = rows.block(places)
-    found = null_vector(block, rows.interrupted) if block else [1] * len(places)
+    found = null_vector(block, interrupted) if block else [1] * k
     if found is None:
         A = np.array(block, dtype=object)
         G = (A.T @ A).tolist()
-        k = len(places)
-        found = null_vector([[0] + [1] * k + [-1], *([1, *line, 0] for line in G)], rows.interrupted)
+        found = null_vector([[0] + [1] * k + [-1], *([1, *line, 0] for line in G)], interrupted)
         assert found is not None
         found = found[1:-1]
     common = math.gcd(*found) if sum(found) > 0 else -math.gcd(*found)
@@ -415,7 +419,7 @@ def _by_least_squares(X: Any, y: np.ndarray, bias: bool) -> tuple[np.ndarray, np
     """
     n, d = X.shape
     # a dense copy of 2e7 entries takes 160 MB, and 5e9 operations some seconds
-    if n * d > 2e7 or float(n) * d * min(n, d) > 5e9 or not may_be_dense(X):
+    if n * d > 2e7 or float(n) * d * min(n, d) > 5e9 or (sp.issparse(X) and not may_be_dense(X)):
         return None
     announce("least squares")
     X = X.toarray() if sp.issparse(X) else X
