@@ -144,7 +144,9 @@ class TestTermination:
         ("scale", "options", "words"),
         [
             (1.0, {"kernel": "poly", "max_time": 1e-9}, "max_time"),
-            pytest.param(1.0, {"kernel": "rbf", "gamma": 1.0}, "float64 kernel", marks=pytest.mark.slow),
+            pytest.param(
+                1.0, {"kernel": "rbf", "gamma": 1, "max_time": 300}, "float64", marks=pytest.mark.slow
+            ),
             (1e-9, {"kernel": "rbf", "gamma": 1.0}, "the margins from zero; .* only equal rows"),
             (1.0, {"kernel": "precomputed"}, "only equal rows"),
         ],
@@ -157,6 +159,6 @@ class TestTermination:
         assert isinstance(verdict.verify(X, y), Undecided)
         assert verdict.lo == 0.0 <= verdict.hi
         assert re.search(words, verdict.reason)
-        assert verdict.seconds < 30.0  # it ends early
+        assert verdict.seconds < 150.0  # it ends early
         with pytest.raises(CertificateError, match="upper bound"):
             replace(verdict, hi=-1.0).verify(X, y)
