@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from clusters import assert_same_fit, model, rows
+from clusters import assert_same_bounds, assert_same_fit, model, rows
 
 from maxmargin import (
     CertificateError,
@@ -358,3 +358,31 @@ def test_few_rows_at_the_margin_are_certified(seed):
     rows, labels = da.from_array(X, chunks=(n, -1)), da.from_array(y, chunks=n)
     model = MaxMarginClassifier(C=100.0, random_state=0).fit(rows, labels)
     assert model.status_ == "CERTIFIED"
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of Dask's reader, with new versions of pandas
+@pytest.mark.parametrize("named", [False, True])
+def test_columns_of_files_whose_partitions_dask_would_fuse_differently(named, tmp_path, scheduler):
+    """Of one column of many small files several are read at once, of many columns fewer."""
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: the extra maxmargin[arrow]")
+    X, y, weights = rows(n=1300, d=12)
+    frame = pd.DataFrame(X, columns=list("abcdefghijkl")).assign(bought=y == 1, weight=weights)
+    for k in range(13):
+        frame[100 * k : 100 * (k + 1)].to_parquet(tmp_path / f"part.{k}.parquet", index=False)
+    parts = dd.read_parquet(tmp_path)
+    others = parts.drop(columns=["bought", "weight"])
+    data = (parts, "bought", "weight") if named else (others, parts["bought"], parts["weight"])
+    found = model(memory="200kB").fit(*data)
+    order = parts.compute()  # that of the names of the files
+    here = model(memory="200kB")
+    assert_same_fit(found, here.fit(order[others.columns].to_numpy(), order["bought"], order["weight"]))
+    assert found.feature_names_in_.tolist() == list("abcdefghijkl")
+    assert_same_bounds(verify(found, *data), found.certificate_)
+
+
+def test_kernel_fits_are_refused_before_rows_are_gathered():
+    X, y = arrays(*rows()[:2])
+    with pytest.raises(ValueError, match=r"kernel .* in memory: X.compute\(\)"):
+        KernelMaxMarginClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="no column 'bougt'"):
+        MaxMarginClassifier().fit(dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0]}), npartitions=1), "bougt")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -114,27 +114,37 @@ def verify_verdicts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> di
 def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:
     """Verify a model with a weight vector for each problem; arguments as of `verify`."""
     X, labels, weights = training_data(model, X, y, sample_weight)
-    claim, parts, columns, found = model.certificate_, linear_parts(model), None, []
+    columns = None
     coef = np.asarray(model.coef_, float)
     if coef.shape[1:] == (X.shape[1],):
         X, columns = without_empty_columns(X, coef)
     with np.errstate(over="ignore", invalid="ignore"):
-        X, shift = shifted(parts[0][0].problem, X)
+        X, shift = shifted(linear_parts(model)[0][0].problem, X)
         rows = Sample(X, np.zeros(labels.size), weights, columns, shift, row_norms(X))
-        for part, name, w, b in parts:
-            with naming(name, model):
-                sample = replace(rows, y=np.where(labels == name, 1.0, -1.0))
-                check_claim(part, sample.fingerprint, b)
-                # checked after the fingerprint: other data are the more likely cause
-                if columns is None:
-                    raise CertificateError(
-                        f"the model has {w.size} weights for {X.shape[1]} features: they do not fit."
-                    )
-                w = columns.restrict(w)
-                # the gap of the claim is to be shown again, up to a tenth of it and a rounding of 1e-9
-                alpha, gap = claimed_dual(part, sample), 1.1 * part.gap + 1e-9
-                inside = shifted_intercept(w, b, shift, 1)
-                found.append(recomputed(part, bounds_to(part.problem, sample, w, inside, alpha, gap)[1]))
+
+        def bounds_of(part: Certificate, name: Any, w: np.ndarray, b: float) -> Bounds:
+            """Return the bounds of a problem."""
+            sample = replace(rows, y=np.where(labels == name, 1.0, -1.0))
+            check_claim(part, sample.fingerprint, b)
+            # checked after the fingerprint: other data are the more likely cause
+            if columns is None:
+                raise CertificateError(
+                    f"the model has {w.size} weights for {X.shape[1]} features: they do not fit."
+                )
+            w = columns.restrict(w)
+            # the gap of the claim is to be shown again, up to a tenth of it and a rounding of 1e-9
+            alpha, gap = claimed_dual(part, sample), 1.1 * part.gap + 1e-9
+            return bounds_to(part.problem, sample, w, shifted_intercept(w, b, shift, 1), alpha, gap)[1]
+
+        return verify_parts(model, bounds_of)
+
+
+def verify_parts(model: Any, bounds_of: Callable[..., Bounds]) -> Certificate | Certificates:
+    """Return the certificates of a linear model with the bounds that a function of `linear_parts` recomputes."""
+    claim, found = model.certificate_, []
+    for part, name, w, b in linear_parts(model):
+        with naming(name, model):
+            found.append(recomputed(part, bounds_of(part, name, w, b)))
     return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
 
 

@@ -8,7 +8,7 @@ computed anew in each pass.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from functools import partial
 from typing import Any
@@ -21,17 +21,7 @@ from dask.delayed import delayed
 
 from ..numerics.columns import ENCODE, canonical, plain_labels
 from ..numerics.files import place_of
-from .partitions import (
-    DescribedRows,
-    M,
-    Part,
-    Partitions,
-    Rows,
-    class_codes,
-    describe,
-    merged,
-    times_factors,
-)
+from .partitions import Block, ClusterPartitions, M, block_of, merged
 
 # Seconds between two checks whether to stop: well below the second in which a fit ends, and rare beside messages.
 POLL = 0.2
@@ -117,15 +107,17 @@ def _of_block(function: Callable[[Any], np.ndarray], names: Any, X: Any) -> Any:
     return pandas.DataFrame(found, index=X.index, columns=names)
 
 
-class DaskRows(DescribedRows):
+class DaskPartitions(ClusterPartitions):
     """Rows, labels and sample weights of Dask collections, read once.
 
-    With a client the rows are kept on the workers.
+    With a client the workers keep them.
 
     Parameters
     ----------
     X, y, sample_weight
         As of `estimators.partitioned.fit_cluster`.
+    names : sequence of str, default=None
+        The names of the features where y is that of a column of X; None for all other columns.
     interrupted : callable, default=bool
         Whether to stop.
 
@@ -137,42 +129,55 @@ class DaskRows(DescribedRows):
         If the reading was stopped.
     """
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any, interrupted: Callable[[], bool] = bool) -> None:
-        collections = check_collections(X, {"y": y, "sample_weight": sample_weight})
+    def __init__(
+        self, X: Any, y: Any, sample_weight: Any, names: Any = None, interrupted: Callable[[], bool] = bool
+    ) -> None:
+        given = check_collections(*columns_of(X, y, sample_weight, names))
         self._client = default_client()
-        blocks = zip(*map(_blocks, collections), strict=True)
         read = delayed(_read, pure=False)
-        self._rows = [read(*block) for block in blocks]
+        self._parts = [read(*blocks) for blocks in zip(*map(_blocks, given), strict=True)]
         if self._client is not None:
-            self._rows = persisted(self._client, self._rows)
-        try:
-            super().__init__(run(self._client, self._all_descriptions, None, interrupted))
-        except BaseException:
-            self.close()  # cancels tasks that are not done
-            raise
-        self.example = example_row(X, self.shape[1])
+            self._parts = list(self._client.persist(self._parts, retries=RETRIES))
+        self.describe(interrupted)
+        self.example = example_row(given[0], self.shape[1])
 
-    def _all_descriptions(self, _: Any) -> Any:
-        return delayed(list, pure=False)([delayed(describe, pure=False)(part) for part in self._rows])
+    def reduce_blocks(
+        self, function: Callable[[int, int, Block], M], interrupted: Callable[[], bool]
+    ) -> M | None:
+        return run(self._client, self._tree, function, interrupted)
 
-    def partitions(self, classes: np.ndarray, factors: np.ndarray | None) -> DaskPartitions:
-        encode = delayed(partial(_encoded, classes, factors), pure=False)
-        parts = [encode(self._rows[k], int(self.firsts[k])) for k in self.kept]
-        self.close()  # workers need not hold them beside the partitions
-        return DaskPartitions(parts, self.shape, self.sparse, self._client)
+    def _tree(self, function: Any) -> Any:
+        """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
+        level = [delayed(_apply, pure=False)(function, k, part) for k, part in enumerate(self._parts)]
+        while len(level) > 1:
+            groups = [level[k : k + 8] for k in range(0, len(level), 8)]
+            level = [delayed(merged, pure=False)(group) for group in groups]
+        return level[0]
 
     def close(self) -> None:
-        self._rows = []
+        self._parts = []
 
 
-def check_collections(X: Any, others: dict[str, Any]) -> list[Any]:
+def columns_of(X: Any, y: Any, sample_weight: Any, names: Any) -> tuple[Any, Any, Any]:
+    """Return the rows, labels and weights of a data frame where names of its columns are given."""
+    given = [name for name in (y, sample_weight) if isinstance(name, str)]
+    if not given:
+        return X, y, sample_weight
+    for name in given:
+        if name not in getattr(X, "columns", ()):
+            raise ValueError(
+                f"X has no column {name!r}; give a Dask Series or array, or the name of a column."
+            )
+    y, sample_weight = (X[one] if isinstance(one, str) else one for one in (y, sample_weight))
+    return X.drop(columns=given) if names is None else X[list(names)], y, sample_weight
+
+
+def check_collections(X: Any, y: Any, sample_weight: Any) -> list[Any]:
     """Refuse collections that do not fit together; return X, y, and the weights unless they are None."""
     check_columns(X)
+    given = {"X": X, "y": y} | ({} if sample_weight is None else {"sample_weight": sample_weight})
     blocks = _count(X)
-    given: dict[str, Any] = {
-        name: other for name, other in others.items() if other is not None or name == "y"
-    }
-    for name, other in given.items():
+    for name, other in list(given.items())[1:]:
         if place_of(other) != "dask":
             raise ValueError(
                 f"{name} must be a Dask array or Series, as X is a Dask collection; got {type(other).__name__}: "
@@ -188,7 +193,7 @@ def check_collections(X: Any, others: dict[str, Any]) -> list[Any]:
                 f"{', of other lengths' if _count(other) == blocks else ''}: {name}.rechunk(X.chunks[0]) for arrays, "
                 f"{name}.repartition(divisions=X.divisions) for data frames."
             )
-    return [X, *given.values()]
+    return list(given.values())
 
 
 def _count(collection: Any) -> int:
@@ -197,55 +202,26 @@ def _count(collection: Any) -> int:
 
 
 def _blocks(collection: Any) -> list[Any]:
-    """Return the partitions of a collection as Delayed objects."""
-    found = collection.to_delayed()
-    return found.ravel().tolist() if isinstance(found, np.ndarray) else list(found)
+    """Return the partitions of a collection as Delayed objects.
 
-
-def _read(X: Any, y: Any, weights: Any = None) -> Part:
-    """Return the rows of blocks."""
-    labels = np.asarray(plain_labels(np.where(y.mask, None, y.data) if np.ma.is_masked(y) else y))
-    return matrix(X), labels, None if weights is None else np.asarray(unmasked(weights), dtype=float)
-
-
-def _encoded(
-    classes: np.ndarray, factors: np.ndarray | None, part: Part, first: int
-) -> tuple[Any, np.ndarray, np.ndarray | None, int]:
-    """Return the arguments of a `Rows.consecutive`."""
-    X, y, weights = part
-    codes = class_codes(y, classes)
-    return X, codes, times_factors(weights, codes, factors), first
-
-
-class DaskPartitions(Partitions):
-    """Partitions that Dask computes.
-
-    Parameters
-    ----------
-    parts : sequence of Delayed
-        Each computes the arguments X, codes, weights and first of a `Rows.consecutive`.
-    shape : (int, int)
-    sparse : bool
-    client : distributed.Client or None
-        None for the scheduler that Dask is configured to use.
+    Those of a data frame are not fused: how many files are read at once depends on the columns that are.
     """
+    if hasattr(collection, "simplify"):
+        return list(collection.simplify().to_delayed(optimize_graph=False))
+    return collection.to_delayed().ravel().tolist()
 
-    def __init__(self, parts: Sequence[Any], shape: tuple[int, int], sparse: bool, client: Any) -> None:
-        self.shape, self.sparse = shape, sparse
-        self._parts, self._client = list(parts), client
-        if client is not None:
-            self._parts = persisted(client, self._parts)
 
-    def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
-        return run(self._client, self._tree, function, interrupted)
+def _read(X: Any, y: Any, weights: Any = None) -> Block:
+    """Return the rows of partitions of collections."""
+    labels = np.asarray(plain_labels(np.where(y.mask, None, y.data) if np.ma.is_masked(y) else y))
+    return block_of(
+        matrix(X), labels, None if weights is None else np.asarray(unmasked(weights), dtype=float)
+    )
 
-    def _tree(self, function: Any) -> Any:
-        """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
-        level = [delayed(_apply, pure=False)(function, part) for part in self._parts]
-        while len(level) > 1:
-            groups = [level[k : k + 8] for k in range(0, len(level), 8)]
-            level = [delayed(merged, pure=False)(group) for group in groups]
-        return level[0]
+
+def _apply(function: Callable[[int, int, Block], M], part: int, block: Block) -> M | None:
+    """Return the result of a function for a partition; None for one without rows."""
+    return function(part, 0, block) if block.X.shape[0] or block.fault else None
 
 
 def default_client() -> Any:
@@ -267,11 +243,6 @@ def default_client() -> Any:
             "the default client of Dask is asynchronous: make one with Client(asynchronous=False)."
         )
     return client
-
-
-def persisted(client: Any, parts: list[Any]) -> list[Any]:
-    """Compute parts on the workers, and keep them there."""
-    return list(client.persist(parts, retries=RETRIES))
 
 
 def run(
@@ -345,8 +316,3 @@ def _result(future: Any, interrupted: Callable[[], bool]) -> Any:
     finally:
         if not future.done():
             future.cancel()
-
-
-def _apply(function: Callable[[Rows], Any], part: tuple[Any, ...]) -> Any:
-    """Return the result of a function for a partition."""
-    return function(Rows.consecutive(*part))

@@ -12,12 +12,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..numerics.columns import bad_label, first_beyond
+from ..numerics.columns import bad_label, canonical, first_beyond
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
@@ -219,23 +219,22 @@ class ArrayPartitions(Partitions):
         # of sparse rows: a value of 8 bytes and an index of 4 for each entry, and a pointer of 8
         item = X.dtype.itemsize if X.dtype in (np.float32, np.float64) else 8
         row_bytes = self.row_entries * 12.0 + 8.0 if self.sparse else d * item
-        rows = max(int(block_bytes / max(row_bytes, 1.0)), 1)
-        self._starts = range(0, n, rows)
-        self._rows = rows
-        self.row_bytes = row_bytes
+        self.row_bytes, self._rows = row_bytes, max(int(block_bytes / max(row_bytes, 1.0)), 1)
 
     def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         # One thread: blocks that fit into the caches make calls of NumPy so short that two threads wait for the
         # interpreter, and take up to 1.5 times as long (docs/explanation/scaling.md).
-        merger: Merger[M] = Merger()
         self.rows_done = 0
-        for first in self._starts:
-            if interrupted():
-                return None
-            merger.add(function(self._block(first, self._rows)))
+        found = merged(self._results(function, interrupted))
+        return found if self.rows_done == self.shape[0] else None
+
+    def _results(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> Iterator[M]:
+        """Yield the results of a function for blocks of rows, until interrupted."""
+        n = self.shape[0]
+        while self.rows_done < n and not interrupted():
+            yield function(self._block(self.rows_done, self._rows))
             self._release()
-            self.rows_done = min(first + self._rows, self.shape[0])
-        return merger.merged()
+            self.rows_done = min(self.rows_done + self._rows, n)
 
     def mixed_blocks(
         self, rows: int, rng: np.random.Generator, interrupted: Callable[[], bool]
@@ -280,22 +279,14 @@ class ArrayPartitions(Partitions):
 
 def block_of_rows(X: Any, first: int, last: int) -> Any:
     """Return consecutive rows of a matrix, which are not copied."""
+    found = X[first:last]
     if not sp.issparse(X):
-        return np.asarray(X[first:last])
-    bounds = np.asarray(X.indptr[first : last + 1])
-    part = slice(int(bounds[0]), int(bounds[-1]))
-    data, indices = np.asarray(X.data[part]), np.asarray(X.indices[part])
-    found = sp.csr_matrix((last - first, X.shape[1]), dtype=X.dtype)
-    # assigned one by one: the constructor would read all indices to check them
-    found.data, found.indices, found.indptr = data, indices, (bounds - part.start).astype(indices.dtype)
-    if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < X.shape[1]):
+        return np.asarray(found)
+    if found.nnz and not (int(found.indices.min()) >= 0 and int(found.indices.max()) < X.shape[1]):
         raise ValueError(
             f"rows {first} to {last - 1}: a column index is outside of the {X.shape[1]} columns."
         )
-    if not found.has_canonical_format:  # repeated entries are added up before norms
-        found = found.copy()
-        found.sum_duplicates()
-    return found
+    return canonical(found)  # repeated entries are added up before norms
 
 
 def release_pages(rows: Any) -> None:
@@ -315,38 +306,23 @@ def release_pages(rows: Any) -> None:
             array.madvise(mmap.MADV_DONTNEED)
 
 
-class Merger(Generic[M]):
-    """Merger of results in their order.
+def merged(results: Iterable[M | None]) -> M | None:
+    """Return the merged results in their order; None, which stands for no rows, if there are none.
 
     Neighbours of equal numbers of results are merged, so that each of n results takes part in about log2(n) merges, in
     which gathered rows are copied.
     """
-
-    def __init__(self) -> None:
-        self._parts: list[tuple[int, M]] = []  # the numbers of results in the parts decrease
-
-    def add(self, result: M) -> None:
-        """Add a result; parts of equal numbers of results are merged."""
-        count = 1
-        while self._parts and self._parts[-1][0] == count:
-            result = self._parts.pop()[1].merge(result)
-            count *= 2
-        self._parts.append((count, result))
-
-    def merged(self) -> M | None:
-        """Return the merged results; None if there are none."""
-        found: M | None = None
-        for _, part in reversed(self._parts):
-            found = part if found is None else part.merge(found)
-        return found
-
-
-def merged(results: Iterable[M]) -> M | None:
-    """Return the merged results in their order; None if there are none."""
-    merger: Merger[M] = Merger()
+    parts: list[tuple[int, M]] = []  # the numbers of results in the parts decrease
     for result in results:
-        merger.add(result)
-    return merger.merged()
+        count = 1
+        while result is not None and parts and parts[-1][0] == count:
+            result = parts.pop()[1].merge(result)
+            count *= 2
+        parts += [] if result is None else [(count, result)]
+    found: M | None = None
+    for _, part in reversed(parts):
+        found = part if found is None else part.merge(found)
+    return found
 
 
 # checks of rows
@@ -385,102 +361,34 @@ def check_least_cost(problem: Problem, block: Rows, weights: np.ndarray) -> None
 # rows of collections on other machines, read once
 
 
-# Rows as an array or a CSR matrix of float32 or float64, labels, and weights.
-Part = tuple[Any, np.ndarray, np.ndarray | None]
-
-
-@dataclass(frozen=True, eq=False)
-class Description:
-    """Sizes of consecutive rows, their distinct labels with the weight of all rows of each, and their first fault.
-
-    A fault is the number of a row among them, or None, and a sentence.
-    """
-
-    rows: int
-    columns: int
-    sparse: bool
-    labels: np.ndarray
-    totals: np.ndarray
-    fault: tuple[int | None, str] | None
-
-
-class DescribedRows(ABC):
-    """Rows, labels and sample weights of a collection, read once.
-
-    Parameters
-    ----------
-    found : sequence of Description or None
-        Those of all parts, in the order of the rows; None if the reading was stopped.
+class Block(NamedTuple):
+    """Consecutive rows as they were read.
 
     Attributes
     ----------
-    example : ndarray or pandas.DataFrame
-        One row of zeros, with the names of the columns.
-    shape : (int, int)
-    sparse : bool
-    kept : list of int
-        The numbers of the parts that have rows.
-    firsts : ndarray of int
-        The number of the first row of each part, and the number of rows.
-
-    Raises
-    ------
-    ValueError
-        If rows cannot be used; the message names the remedy.
-    ReadingStoppedError
-        If the reading was stopped.
+    X : ndarray or CSR matrix of shape (n, d)
+        float32 or float64.
+    names : ndarray
+        The distinct labels.
+    numbers : ndarray of int of shape (n,)
+        The place of the label of each row among them.
+    weights : ndarray of shape (n,) or None
+        Sample weights.
+    fault : (int or None, str) or None
+        The first row that cannot be used, None for all, and why.
     """
 
-    example: Any
-
-    def __init__(self, found: Sequence[Description] | None) -> None:
-        if found is None:
-            raise ReadingStoppedError(READING_STOPPED)
-        self.kept = [k for k, one in enumerate(found) if one.rows]
-        self.firsts = np.cumsum([0, *(one.rows for one in found)])
-        self._check(found)
-        self._described = [found[k] for k in self.kept]
-        self.shape = (int(self.firsts[-1]), self._described[0].columns)
-        self.sparse = any(one.sparse for one in self._described)
-
-    def _check(self, found: Sequence[Description]) -> None:
-        """Refuse parts that cannot be used."""
-        for k, one in enumerate(found):
-            if one.fault is not None:
-                place, fault = one.fault
-                where = f"partition {k}" if place is None else f"row {self.firsts[k] + place}"
-                raise ValueError(f"{where} (counted from 0): {fault}")
-        if not self.kept:
-            raise ValueError("Found no rows: all partitions are empty.")
-        widths = sorted({one.columns for one in found if one.rows})
-        if len(widths) > 1:
-            raise ValueError(f"the partitions of X have different numbers of columns: {widths}.")
-
-    def labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct labels, and the weight of all rows of each."""
-        parts = [one.labels for one in self._described]
-        text = {part.dtype.kind in "OUS" for part in parts}
-        joined = np.concatenate(parts, dtype=object if len(text) > 1 else None)
-        return distinct(joined, np.concatenate([one.totals for one in self._described]))
-
-    @abstractmethod
-    def partitions(self, classes: np.ndarray, factors: np.ndarray | None) -> Partitions:
-        """Return the rows with the numbers of their classes, and with their weights times the factor of each class.
-
-        Called once: the back end may release the labels.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """Release the rows; the partitions are not used after it."""
+    X: Any
+    names: np.ndarray
+    numbers: np.ndarray
+    weights: np.ndarray | None
+    fault: tuple[int | None, str] | None = None
 
 
-def describe(part: Part) -> Description:
-    """Return the description of rows."""
-    X, y, weights = part
+def block_of(X: Any, y: np.ndarray, weights: np.ndarray | None) -> Block:
+    """Return rows with their labels and weights as a block."""
     fault = _fault(X, y, weights)
-    names, totals = (y[:0], np.zeros(0)) if fault else distinct(y, weights)
-    return Description(X.shape[0], X.shape[1], sp.issparse(X), names, totals, fault)
+    return Block(X, *numbered(y[:0] if fault else y), weights, fault)
 
 
 def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | None, str] | None:
@@ -501,10 +409,126 @@ def _fault(X: Any, y: np.ndarray, weights: np.ndarray | None) -> tuple[int | Non
     return None
 
 
-def distinct(labels: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct labels, and the sum of the weights of each."""
-    names, numbers = numbered(labels)
-    return names, np.bincount(numbers, weights, names.size).astype(float)
+@dataclass(frozen=True, eq=False)
+class Description:
+    """The sizes of rows, their distinct labels with the total weight of each, and their first fault.
+
+    `sizes` has the number of rows of each partition, `entries` the number of stored entries. The fault names a row,
+    or is a sentence about a partition.
+    """
+
+    sizes: dict[int, int]
+    columns: frozenset[int]
+    entries: int
+    sparse: bool
+    names: np.ndarray
+    totals: np.ndarray
+    fault: tuple[int | None, str] | None
+
+    @classmethod
+    def of(cls, part: int, _: int, block: Block) -> Description:
+        """Return the description of a block of a partition."""
+        X, names, numbers, weights, fault = block
+        totals = np.zeros(0) if fault else np.bincount(numbers, weights, names.size).astype(float)
+        if fault and fault[0] is None:
+            fault = None, f"partition {part} (counted from 0): {fault[1]}"
+        return cls({part: X.shape[0]}, frozenset(X.shape[1:]), X.size, sp.issparse(X), names, totals, fault)
+
+    def merge(self, other: Description) -> Description:
+        """Return the description of the rows of both."""
+        sizes = self.sizes | {part: n + self.sizes.get(part, 0) for part, n in other.sizes.items()}
+        fault = self.fault
+        if fault is None and other.fault is not None:
+            row, words = other.fault
+            fault = (None if row is None else sum(self.sizes.values()) + row), words
+        # of labels that are text and of others no type of NumPy holds both
+        mixed = (self.names.dtype.kind in "OUS") != (other.names.dtype.kind in "OUS")
+        names, numbers = numbered(np.concatenate([self.names, other.names], dtype=object if mixed else None))
+        totals = np.bincount(numbers, np.append(self.totals, other.totals), names.size)
+        columns, entries = self.columns | other.columns, self.entries + other.entries
+        return Description(sizes, columns, entries, self.sparse or other.sparse, names, totals, fault)
+
+
+class ClusterPartitions(Partitions):
+    """Rows of a collection on other machines, read once; `encode` names their classes before the first `reduce`.
+
+    A back end sets what `reduce_blocks` needs, and `example`; then it calls `describe`. `close` releases the rows.
+
+    Attributes
+    ----------
+    example : ndarray or pandas.DataFrame
+        One row of zeros, with the names of the columns.
+    names, totals : ndarray of shape (k,)
+        The distinct labels, and the weight of all rows of each.
+    """
+
+    example: Any
+    _firsts: dict[int, int] = {}  # noqa: RUF012
+
+    @abstractmethod
+    def reduce_blocks(
+        self, function: Callable[[int, int, Block], M], interrupted: Callable[[], bool]
+    ) -> M | None:
+        """Apply a function of blocks, and merge the results; None if the pass was stopped.
+
+        The first arguments of the function are the number of the partition, and of the first row of the block in it.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release the rows."""
+
+    def describe(self, interrupted: Callable[[], bool]) -> None:
+        """Read all rows; raise ValueError where they cannot be used, ReadingStoppedError if interrupted."""
+        try:
+            found = self.reduce_blocks(Description.of, interrupted)
+            if found is None and interrupted():
+                raise ReadingStoppedError(READING_STOPPED)
+            if found is None:
+                raise ValueError("Found no rows: all partitions are empty.")
+            if found.fault is not None:
+                row, words = found.fault
+                raise ValueError(words if row is None else f"row {row} (counted from 0): {words}")
+            if len(found.columns) > 1:
+                widths = sorted(found.columns)
+                raise ValueError(f"the partitions of X have different numbers of columns: {widths}.")
+        except BaseException:
+            self.close()
+            raise
+        counts = np.cumsum([0, *found.sizes.values()]).tolist()
+        self.shape = counts[-1], next(iter(found.columns))
+        # products of dense rows take several times less time for an entry
+        self.sparse = found.sparse and found.entries < 0.25 * self.shape[0] * self.shape[1]
+        self.names, self.totals = found.names, found.totals
+        self._firsts = dict(zip(found.sizes, counts[:-1], strict=True))
+
+    def encode(self, classes: np.ndarray, factors: np.ndarray | None) -> None:
+        """Set the classes, and the factor on the weights of the rows of each."""
+        self._decode = partial(_decoded, classes, factors, self.sparse, self._firsts)
+
+    def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
+        return self.reduce_blocks(partial(_apply, function, self._decode), interrupted)
+
+
+def _decoded(
+    classes: np.ndarray,
+    factors: np.ndarray | None,
+    sparse: bool,
+    firsts: dict[int, int],
+    part: int,
+    place: int,
+    block: Block,
+) -> Rows:
+    """Return the rows of a block with the numbers of their classes."""
+    X, names, numbers, weights, _ = block
+    codes = class_codes(names, classes)[numbers]
+    X = X.toarray() if sp.issparse(X) and not sparse else X
+    return Rows.consecutive(X, codes, times_factors(weights, codes, factors), firsts[part] + place)
+
+
+def _apply(function: Callable[[Rows], M], decode: Callable[..., Rows], *block: Any) -> M:
+    """Return the result of a function for the rows of a block."""
+    return function(decode(*block))
 
 
 def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

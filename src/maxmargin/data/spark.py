@@ -6,6 +6,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from functools import partial
+from itertools import chain
 from math import isqrt
 from typing import Any
 from uuid import uuid4
@@ -21,17 +22,11 @@ from pyspark.sql.types import ArrayType, DoubleType, StructType  # pyright: igno
 from ..numerics.columns import ENCODE, canonical
 from .partitions import (
     BadRowError,
-    DescribedRows,
-    Description,
+    Block,
+    ClusterPartitions,
     M,
-    Merger,
-    Partitions,
-    Rows,
-    class_codes,
-    describe,
+    block_of,
     merged,
-    numbered,
-    times_factors,
 )
 
 # Types of columns that are read as numbers, as Spark names them.
@@ -42,9 +37,7 @@ ADDED = {"predict": "prediction", "decision_function": "decision"}
 POLL = 0.2
 # The merged results of a function for one or more partitions, of which the first has this number.
 RESULT = "part long, result binary"
-# Makes X, codes and weights of a block of rows.
-Decode = Callable[[Any], tuple[Any, Any, Any]]
-BLOCKS = "part long, first long, description binary, rows binary"
+BLOCKS = "part long, first long, rows binary"
 
 
 def feature_columns(frame: Any, names: Sequence[str] | None, others: Sequence[str] = ()) -> list[str]:
@@ -151,8 +144,8 @@ def _rows_of(vectors: Any) -> sp.csr_matrix:
     return canonical(sp.csr_matrix((data, indices, bounds), (counts.size, sizes[0])))
 
 
-class SparkRows(DescribedRows):
-    """Rows, labels and sample weights of a Spark frame, read once.
+class SparkPartitions(ClusterPartitions):
+    """Rows, labels and sample weights of a Spark frame, read once, which the executors keep.
 
     Parameters
     ----------
@@ -190,26 +183,22 @@ class SparkRows(DescribedRows):
             if kinds[name] not in NUMBERS[:-1] and (name, kinds[name]) != (y, "string"):
                 raise ValueError(f"cast column {name!r} ({kinds[name]}) to double, or labels to string.")
         columns = [f"c{X.columns.index(name)}" for name in (*features, *others)]
-        blocks = positional(X).select(columns).mapInArrow(partial(_read, len(features)), BLOCKS)
-        self._blocks = blocks.persist()
-        try:
-            read = run(blocks.select("part", "first", "description"), interrupted)
-            rows = sorted(read or ())
-            found = [pickle.loads(row.description) for row in rows]
-            super().__init__(None if read is None else [description for description, _ in found])
-        except BaseException:
-            self.close()
-            raise
-        # products of dense rows take several times less time for an entry
-        self.sparse = bool(sum(entries for _, entries in found) < 0.25 * np.prod(self.shape))
-        places = zip(rows, self.firsts.tolist(), strict=False)
-        self._firsts = {row.part: place for row, place in places if row.first == 0}
+        read = partial(_read, len(features))
+        self._blocks = positional(X).select(columns).mapInArrow(read, BLOCKS).persist()
+        self.describe(interrupted)
         example = np.zeros((1, self.shape[1]))
         self.example = example if kinds[features[0]] == "vector" else pd.DataFrame(example, columns=features)
 
-    def partitions(self, classes: np.ndarray, factors: np.ndarray | None) -> SparkPartitions:
-        decode = partial(_decode, classes, factors, self.sparse)
-        return SparkPartitions(self._blocks, decode, self._firsts, self.shape, self.sparse)
+    def reduce_blocks(
+        self, function: Callable[[int, int, Block], M], interrupted: Callable[[], bool]
+    ) -> M | None:
+        results = self._blocks.mapInArrow(partial(_apply, function), RESULT)
+        # executors merge groups first, in a shuffle of some tenths of a second: the driver then holds about the root
+        if len(self._firsts) > 16:
+            group = floor(results["part"] / isqrt(len(self._firsts)))
+            results = results.groupBy(group).applyInPandas(_merge, RESULT)
+        rows = run(results, interrupted)
+        return None if rows is None else merged(pickle.loads(row.result) for row in sorted(rows))
 
     def close(self) -> None:
         self._blocks.unpersist()
@@ -220,61 +209,19 @@ def _read(features: int, batches: Iterator[Any]) -> Iterator[Any]:
     part, first = TaskContext().partitionId(), 0
     for batch in batches:
         if batch.num_rows:
-            found, rows = map(pickle.dumps, _block(batch.columns, features))
-            yield record(part=part, first=first, description=found, rows=rows)
+            yield record(part=part, first=first, rows=pickle.dumps(_block(batch.columns, features)))
             first += batch.num_rows
 
 
-def _block(columns: Sequence[Any], features: int) -> tuple[tuple[Description, int], Any]:
-    """Return the description of rows with the number of stored entries; and the rows, for `_decode`."""
+def _block(columns: Sequence[Any], features: int) -> Block:
+    """Return the rows of columns of so many features, the labels, and the weights if there are any."""
     values, (y, *others) = columns[:features], columns[features:]
     labels = y.to_numpy(zero_copy_only=False)
-    weights = floats(others[0]).astype(float) if others else None
     try:
         X = matrix(values)
     except BadRowError as error:
-        none = Description(labels.size, 0, False, labels[:0], np.zeros(0), (error.row, error.fault))
-        return (none, 0), None
-    return (describe((X, labels, weights)), X.size), (X, *numbered(labels), weights)
-
-
-def _decode(classes: np.ndarray, factors: Any, sparse: bool, block: Any) -> tuple[Any, Any, Any]:
-    """Return the arguments X, codes and weights of a `Rows.consecutive`."""
-    X, labels, numbers, weights = pickle.loads(block)
-    codes = class_codes(labels, classes)[numbers]
-    return X if sparse or not sp.issparse(X) else X.toarray(), codes, times_factors(weights, codes, factors)
-
-
-class SparkPartitions(Partitions):
-    """Partitions whose rows the executors of Spark keep.
-
-    Parameters
-    ----------
-    blocks : pyspark.sql.DataFrame
-        Persisted blocks of rows: the number `part` of the partition of each, the place `first` of its first row in
-        the partition, and `rows`, bytes.
-    decode : callable
-        Makes the arguments X, codes and weights of a `Rows.consecutive` of bytes; it can be pickled.
-    firsts : dict
-        The number of the first row of each partition.
-    shape : (int, int)
-    sparse : bool
-    """
-
-    def __init__(
-        self, blocks: Any, decode: Decode, firsts: dict[int, int], shape: tuple[int, int], sparse: bool
-    ) -> None:
-        self.shape, self.sparse = shape, sparse
-        self._blocks, self._decode, self._firsts = blocks.select("part", "first", "rows"), decode, firsts
-
-    def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
-        results = self._blocks.mapInArrow(partial(_apply, function, self._decode, self._firsts), RESULT)
-        # executors merge groups first, in a shuffle of some tenths of a second: the driver then holds about the root
-        if len(self._firsts) > 16:
-            group = floor(results["part"] / isqrt(len(self._firsts)))
-            results = results.groupBy(group).applyInPandas(_merge, RESULT)
-        rows = run(results, interrupted)
-        return None if rows is None else merged(pickle.loads(row.result) for row in sorted(rows))
+        return Block(np.zeros((len(labels), 0)), labels[:0], labels[:0], None, (error.row, error.fault))
+    return block_of(X, labels, floats(others[0]).astype(float) if others else None)
 
 
 def run(frame: Any, interrupted: Callable[[], bool] = bool) -> list[Any] | None:
@@ -315,17 +262,21 @@ def record(**values: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([values])
 
 
-def _apply(
-    function: Callable[[Rows], M], decode: Decode, firsts: dict[int, int], batches: Iterator[Any]
-) -> Iterator[Any]:
+def _apply(function: Callable[[int, int, Block], M], batches: Iterator[Any]) -> Iterator[Any]:
     """Yield the merged results of a function for the blocks of a partition."""
-    merger, part = Merger[M](), None
-    for batch in batches:
-        parts, places, blocks = batch.columns
-        for part, place, block in zip(parts.to_pylist(), places.to_pylist(), blocks, strict=True):
-            merger.add(function(Rows.consecutive(*decode(block.as_buffer()), firsts[part] + place)))
-    if part is not None:
-        yield record(part=part, result=pickle.dumps(merger.merged()))
+    part = None
+
+    def results() -> Iterator[M]:
+        nonlocal part
+        for number, first, block in chain.from_iterable(
+            zip(*batch.columns, strict=True) for batch in batches
+        ):
+            part = number.as_py()
+            yield function(part, first.as_py(), pickle.loads(block.as_buffer()))
+
+    found = merged(results())
+    if found is not None:
+        yield record(part=part, result=pickle.dumps(found))
 
 
 def _merge(results: pd.DataFrame) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from ..data.rows import engine_rows
 from ..fit.deadline import Deadline, Reporter
 from ..fit.report import Report
 from ..kernels.functions import Kernel, kernel_named, width
+from ..numerics.files import CLUSTERS
 from ..problem.multiclass import SCHEMES
 from ..problem.problem import Problem, Status
 from . import validation
@@ -247,6 +248,10 @@ default="rbf"
         self, problem: Problem, X: Any, y: Any, sample_weight: Any
     ) -> tuple[Kernel, Any, validation.Targets]:
         """Return the kernel, and the data that have passed all checks."""
+        if type(X).__module__.split(".", 1)[0] in CLUSTERS:
+            raise ValueError(
+                "A kernel is fitted to rows in memory: X.compute() of Dask, X.toPandas() of Spark."
+            )
         precomputed = self.kernel == "precomputed"  # a kernel matrix is dense
         sparse = False if precomputed else "csr"
         X, targets = validation.validated_data(self, problem, X, y, sample_weight, accept_sparse=sparse)

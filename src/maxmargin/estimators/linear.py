@@ -194,9 +194,9 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
             rows are on disk (`cache_dir`) during the fit. A Dask array or data frame, or a Spark frame: its rows stay
             where they are (`docs/howto/dask.md`, `docs/howto/spark.md`).
         y : array-like of shape (n_samples,), or str
-            The name of the label column of files, Arrow data and Spark frames; for files and Arrow data by default that
-            named label, target, class or y, or the last one. For a Dask collection one with the same partitions; as is
-            `sample_weight`.
+            The name of the label column of files, Arrow data and frames of Dask and Spark; for files and Arrow data by
+            default that named label, target, class or y, or the last one. For a Dask collection also one with the same
+            partitions; as is `sample_weight`.
         sample_weight : array-like of shape (n_samples,), default=None
             Factor on each row's loss; weight k is equal to k copies of the row, weight 0 leaves it out. With ``C=inf``
             all positive weights are equal.

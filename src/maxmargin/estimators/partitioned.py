@@ -137,43 +137,41 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any,
 def cluster_rows(
     X: Any, y: Any, sample_weight: Any, names: Any = None, interrupted: Callable[[], bool] = bool
 ) -> Any:
-    """Return the `DescribedRows` of a Dask collection or a Spark frame; `contextlib.closing` releases them.
+    """Return the `ClusterPartitions` of a Dask collection or a Spark frame; `contextlib.closing` releases them.
 
     Parameters
     ----------
     X : dask.array.Array, dask.dataframe.DataFrame or pyspark.sql.DataFrame of shape (n, d)
     y, sample_weight : dask.array.Array or dask.dataframe.Series of shape (n,), or str
-        With Spark the names of columns of X.
+        With frames the names of columns of X.
     names : sequence of str, default=None
-        With Spark the names of the features; None for all other columns.
+        With frames the names of the features; None for all other columns.
     interrupted : callable, default=bool
         Whether to stop, which raises ReadingStoppedError. By default never.
     """
     if place_of(X) == "spark":
-        from ..data.spark import SparkRows
+        from ..data.spark import SparkPartitions as Found
+    else:
+        from ..data.dask import DaskPartitions as Found
 
-        return SparkRows(X, y, sample_weight, names, interrupted)
-    from ..data.dask import DaskRows
-
-    return DaskRows(X, y, sample_weight, interrupted)
+    return Found(X, y, sample_weight, names, interrupted)
 
 
 def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
     """Fit a classifier to a Dask collection or a Spark frame; parameters are those of `cluster_rows`."""
     check_solvable(model)
     with closing(cluster_rows(X, y, sample_weight, interrupted=deadline.interrupted)) as rows:
-        names, totals = rows.labels()
         # each label twice: for scikit-learn, labels of which most occur once are no classes
-        classes = validation.distinct_labels(np.repeat(names[totals > 0.0], 2))
-        total = dict(zip(names.tolist(), totals, strict=True))
+        classes = validation.distinct_labels(np.repeat(rows.names[rows.totals > 0.0], 2))
+        total = dict(zip(rows.names.tolist(), rows.totals, strict=True))
         totals = np.array([total[label] for label in classes.tolist()])
         class_weights = weights_of_classes(model, classes, totals)
         if sample_weight is None:  # those of rows with sample weights are checked in the first pass
             check_costs(problem, class_weights[class_weights > 0.0])
         validated = copy(model)  # a fit that fails leaves the model as it was
         validation.validate_rows(validated, rows.example)
-        partitions = rows.partitions(classes, None if model.class_weight is None else class_weights)
-        fit_partitions(model, problem, partitions, classes, class_weights, deadline)
+        rows.encode(classes, None if model.class_weight is None else class_weights)
+        fit_partitions(model, problem, rows, classes, class_weights, deadline)
         vars(model).pop("feature_names_in_", None)
         if hasattr(validated, "feature_names_in_"):
             model.feature_names_in_ = validated.feature_names_in_

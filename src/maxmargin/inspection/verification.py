@@ -39,8 +39,8 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
         or name an empty folder as `cache_dir`.
     y : array-like of shape (n,)
         The training labels; a Dask array or Series with the partitions of X if X is a Dask collection, the name of a
-        column of X if X is a Spark frame; as are weights. Of files and Arrow data the name of the label column, by
-        default that of the fit.
+        column of X if X is a frame of Dask or Spark; as are weights. Of files and Arrow data the name of the label
+        column, by default that of the fit.
     sample_weight : array-like of shape (n,), default=None
         The sample weights of the fit.
     cache_dir : str or path-like, default=None
@@ -86,10 +86,10 @@ def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Certif
         try:
             rows = cluster_rows(X, y, sample_weight, getattr(model, "feature_names_in_", None))
             opened.enter_context(closing(rows))
-            partitions = rows.partitions(model.classes_, _factors(model))
+            rows.encode(model.classes_, _factors(model))
         except ValueError as error:
             raise CertificateError(str(error)) from None
-        return _verify_model(model, partitions)
+        return _verify_model(model, rows)
 
 
 def _factors(model: Any) -> np.ndarray | None:

@@ -9,13 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...certificates.certificate import Certificate, Certificates, check_support, require
-from ...certificates.row_pass import bound_of_dual, combine_sides
-from ...certificates.verification import (
-    check_claim,
-    linear_parts,
-    naming,
-    recomputed,
-)
+from ...certificates.row_pass import Bounds, bound_of_dual, combine_sides
+from ...certificates.verification import check_claim, verify_parts
 from ...data.partitions import Partitions, signs_of
 from .passes import Block, Coordinates, Linearisation, Sums, pass_sums
 
@@ -57,26 +52,24 @@ def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certi
     CertificateError
         As of `certificates.verification.verify`.
     """
-    claim, parts, columns = model.certificate_, linear_parts(model), partitions.shape[1]
-    features = np.shape(model.coef_)[1]
+    columns, features = partitions.shape[1], np.shape(model.coef_)[1]
     require(features == columns, f"the model has {features} weights for {columns} features: they do not fit.")
-    problem = parts[0][0].problem
-    same = all(part.problem == problem for part, *_ in parts)
-    require(same, "the certificates of this model are about different problems.")
-    coordinates, found = Coordinates(problem, columns), []
-    for k, (part, name, w, b) in enumerate(parts):
-        with naming(name, model):
-            z = coordinates.vector(w, b)
-            claimed = _dual_of_claim(part, coordinates, z, partitions.shape[0])
-            query = ClaimedBounds(1 if len(parts) == 1 else k, z, *claimed)
-            sums = partitions.total(partial(pass_sums, coordinates, query.sums), bool)
-            assert sums is not None
-            assert sums.dual is not None
-            check_claim(part, sums.data, b)
-            # the factors of implied dual variables are those of their best multiple
-            below, _ = bound_of_dual(problem, sums.dual, scaled=part.implied is not None)
-            found.append(recomputed(part, combine_sides(problem, below, coordinates.bound(sums, z))))
-    return found[0] if isinstance(claim, Certificate) else Certificates(claim.classes, tuple(found))
+
+    def bounds_of(part: Certificate, name: Any, w: np.ndarray, b: float) -> Bounds:
+        """Return the bounds of a problem."""
+        coordinates = Coordinates(part.problem, columns)
+        z = coordinates.vector(w, b)
+        claimed = _dual_of_claim(part, coordinates, z, partitions.shape[0])
+        query = ClaimedBounds(int(np.flatnonzero(model.classes_ == name)[0]), z, *claimed)
+        sums = partitions.total(partial(pass_sums, coordinates, query.sums), bool)
+        assert sums is not None
+        assert sums.dual is not None
+        check_claim(part, sums.data, b)
+        # the factors of implied dual variables are those of their best multiple
+        below, _ = bound_of_dual(part.problem, sums.dual, scaled=part.implied is not None)
+        return combine_sides(part.problem, below, coordinates.bound(sums, z))
+
+    return verify_parts(model, bounds_of)
 
 
 def _dual_of_claim(
