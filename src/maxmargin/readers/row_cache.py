@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import tempfile
 import weakref
 from bisect import bisect_right
@@ -19,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from platformdirs import user_cache_path
 
 from ..numerics.files import (
     delete_left_over,
@@ -85,15 +85,6 @@ class StoredRows:
         return self.files[k][0], row - (ends[k - 1] if k else 0)
 
 
-def cache_folder() -> Path:
-    """Return the user's cache folder, which is that of ``platformdirs.user_cache_path("maxmargin")``."""
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-        return Path(local) / "maxmargin" / "maxmargin" / "Cache"
-    caches = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return Path(os.environ.get("XDG_CACHE_HOME") or caches) / "maxmargin"
-
-
 def open_rows(
     source: Paths,
     *,
@@ -113,7 +104,7 @@ def open_rows(
         are a ``pyarrow.dataset.Dataset``, or an object with ``__arrow_c_stream__``, such as a table or a data frame:
         they are read each time, and their cache is deleted with the result.
     cache_dir : path-like, default=None
-        The folder of the cache; by default `cache_folder`, and a temporary one for Arrow data. It is never beside the
+        The folder of the cache; by default that of the user, and a temporary one for Arrow data. It is never beside the
         data: other programs read all that a folder of tables holds.
     interrupted : callable, default=bool
         Whether to stop; called between blocks in the thread of the caller. By default never.
@@ -160,7 +151,7 @@ def open_rows(
     # the first part of the digest is that of the paths, the second of all else
     facts = [path for path, *_ in stamps], (stamps, layout.features, layout.label, layout.remembered)
     parts = [sha256(repr(one).encode()).hexdigest()[:10] for one in facts]
-    folder = Path(cache_dir or cache_folder()) / f"{name}-{'-'.join(parts)}{SUFFIX}"
+    folder = Path(cache_dir or user_cache_path("maxmargin")) / f"{name}-{'-'.join(parts)}{SUFFIX}"
     try:
         stored = _stored(folder, found)
     except (OSError, ValueError, KeyError) as error:  # there is none, or it is damaged
