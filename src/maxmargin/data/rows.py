@@ -18,7 +18,7 @@ from ..engine.p_norm import new_vector
 from ..engine.state import ExplicitSlack, L2Slack, Motion, NoSlack, Scaled, Unscaled, Weight, new_numbers
 from ..engine.storage import Biased, Dense, Gram, Sparse, copy_rows
 from ..engine.vectors import EuclideanVector, QNormVector
-from ..numerics.columns import canonical
+from ..numerics.columns import Columns, canonical
 from ..numerics.sums import row_norms, row_squares
 from ..problem.problem import Problem
 from ..solvers.rows import CentredRows
@@ -103,14 +103,18 @@ class Patterns(_RowSet):
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-    square : ndarray of shape (n,), default=None
-        |x_i|^2, where it is known.
+    columns : Columns, default=None
+        The columns of the data set that X consists of; None where X has all of them.
+    shift : ndarray of shape (d,), default=None
+        What the door has subtracted from every row (`data.door`); None for nothing.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
     square : ndarray of shape (n,)
         |x_i|^2, in float64.
+    lengths : ndarray of shape (n,)
+        |x_i|.
     longest2 : float
         The largest |x_i|^2.
     sparse : bool
@@ -123,14 +127,15 @@ class Patterns(_RowSet):
         The number of neighbours that stay together in a random order of all rows.
     """
 
-    def __init__(self, X: Any, square: np.ndarray | None = None) -> None:
+    def __init__(self, X: Any, columns: Columns | None = None, shift: np.ndarray | None = None) -> None:
         self.X = X = engine_rows(X)
+        self.columns, self.shift = columns, shift
         self.n, self.d = X.shape
         self.sparse = sp.issparse(X)
         self.entries = int(X.nnz) if self.sparse else self.n * self.d
         self.large = self.entries * X.dtype.itemsize >= 32e6
         self.side_by_side = 32 if self.large else 1  # memory is read in sequence
-        self.square = square = row_squares(X) if square is None else square
+        self.square = square = row_squares(X)
         self.longest2 = float(square.max(initial=0.0))
         self._squares: dict[float, np.ndarray] = {2.0: square}
         self._centred: dict[Problem, CentredRows] = {}
@@ -146,9 +151,9 @@ class Patterns(_RowSet):
         data = None if (X.data == 1.0).all() else writable(X.data)
         return Sparse(_unsigned(X.indptr, index), _unsigned(X.indices, index), data, None)
 
-    def some(self, places: np.ndarray) -> Patterns:
-        """Return these rows, in this order."""
-        return Patterns(self.X[places], self.square[places])
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        return row_norms(self.X, squares=self.square)
 
     def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
         if p not in self._squares:

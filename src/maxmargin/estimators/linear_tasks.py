@@ -21,7 +21,6 @@ from ..fit.report import Solution, Stopping, Task
 from ..fit.solve import proved_status, solve
 from ..numerics.columns import Columns, without_empty_columns
 from ..numerics.sizes import draw_seeds, jobs, require_weight_memory
-from ..numerics.sums import row_norms
 from ..problem.problem import Problem
 from ..separability.linear import LinearSearch
 from ..separability.search import about_all_rows
@@ -81,8 +80,6 @@ class LinearTasks:
         The places of these columns in the caller's data.
     targets : Targets
         Labels and weights.
-    exact : bool
-        Whether small problems end with the exact stage.
 
     Attributes
     ----------
@@ -101,22 +98,19 @@ class LinearTasks:
         targets: validation.Targets,
     ) -> None:
         self.model, self.problem, self.columns, self.targets = model, problem, columns, targets
-        self.algorithm = None if model.algorithm == "auto" else linear_algorithm(model.algorithm, problem)
         self.names = [None] if targets.classes.size == 2 else list(targets.classes)
-        n, selected, (X, self._shift) = targets.y.size, targets.selected, shifted(problem, X)
-        self.patterns, self._kept = Patterns(X), slice(None)
+        self._kept = slice(None) if targets.selected is None else targets.selected
+        self.X, shift = shifted(problem, X)
+        used = self.X if targets.selected is None else self.X[targets.selected]
+        self.rows = rows = Patterns(used, columns, shift)
         names = getattr(model, "feature_names_in_", None)
-        check_rows(sqrt(self.patterns.longest2), X, names if columns.places is None else None)
-        lengths = row_norms(self.patterns.X, squares=self.patterns.square)
-        # the labels, for which the weights stand here, differ from task to task
-        self.sample = Sample(X, targets.weights, targets.weights, columns, self._shift, lengths)
-        if selected is not None:
-            self.patterns, self._kept = self.patterns.some(selected), selected
-        if self.algorithm is not None:
-            self.algorithm = self.algorithm.for_rows(n, lambda numbers: numbers[self._kept])
-        entries = self.patterns.entries * len(self.names)
-        quick = self.algorithm is None and problem.euclidean and entries < MIN_THREADED_ENTRIES
-        quick = quick and is_small(problem, self.patterns)
+        check_rows(sqrt(rows.longest2), self.X, names if columns.places is None else None)
+        self.algorithm = None
+        if model.algorithm != "auto":
+            named = linear_algorithm(model.algorithm, problem)
+            self.algorithm = named.for_rows(targets.y.size, lambda numbers: numbers[self._kept])
+        quick = self.algorithm is None and problem.euclidean and is_small(problem, rows)
+        quick = quick and rows.entries * len(self.names) < MIN_THREADED_ENTRIES
         self.workers = 1 if quick else jobs(model.n_jobs, len(self.names))
         self._start = self._last_solution() if model.warm_start else (None, None)
         self._seeds = draw_seeds(model.random_state, targets.classes.size)
@@ -129,14 +123,13 @@ class LinearTasks:
             return None, None
         parts = model.certificate_.certificates
         duals = [part.alpha[self._kept] for part in parts] if parts[0].rows == targets.y.size else None
-        coef = self.columns.restrict(model.coef_)
-        points = zip(coef, model.intercept_.tolist(), strict=True)
-        return duals, [(w, shifted_intercept(w, b, self._shift, 1)) for w, b in points]
+        points = zip(self.columns.restrict(model.coef_), model.intercept_.tolist(), strict=True)
+        return duals, [(w, shifted_intercept(w, b, self.rows.shift, 1)) for w, b in points]
 
     def solve(self, reporter: Reporter, k: int, deadline: Deadline) -> Solution:
         """Solve task k, with a warm start from the dual variables and the (w, b) of the last fit, if there are any."""
         duals, points = self._start
-        targets, kept, several = self.targets, self._kept, len(self.names) > 1
+        targets, rows, several = self.targets, self.rows, len(self.names) > 1
         signs = np.where(targets.y == targets.classes[k if several else 1], 1.0, -1.0)
         verdicts: list[Verdict] = []
 
@@ -146,25 +139,29 @@ class LinearTasks:
             return verdicts[0]
 
         task = Task(
-            self.problem, self.patterns, signs[kept], targets.weights[kept], self.algorithm,
+            self.problem, rows, signs[self._kept], targets.weights[self._kept], self.algorithm,
             seed=int(self._seeds[k]), label=self.names[k],
             start=None if duals is None else duals[k], point=None if points is None else points[k],
             separability=separability,
         )  # fmt: skip
-        stopping = Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report)
-        sample = replace(self.sample, y=signs)
-        solution = solve(task, stopping, sample, targets.selected)
-        if self._shift is not None:
-            solution = self._with_intercept_of_caller(solution, sample)
-        if not isinstance(verdict := solution.verdict, LinearSeparator):
-            return solution
-        return replace(solution, verdict=replace(verdict, w=self.columns.restore(verdict.w)))
+        solution = solve(task, Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report))
+        if rows.shift is not None:
+            solution = self._with_intercept_of_caller(solution, task.sample)
+        verdict, certificate, selected = solution.verdict, solution.certificate, targets.selected
+        if isinstance(verdict, LinearSeparator):
+            verdict = replace(verdict, w=self.columns.restore(verdict.w))
+        if selected is not None:  # rows of weight 0 belong to the data, which the fingerprint identifies
+            data = Sample(self.X, signs, targets.weights, self.columns, rows.shift)
+            support = selected[certificate.support]
+            certificate = replace(certificate, support=support, fingerprint=data.fingerprint)
+            verdict = None if verdict is None else about_all_rows(verdict, selected, signs.size)
+        return replace(solution, certificate=certificate, verdict=verdict)
 
     def _with_intercept_of_caller(self, found: Solution, sample: Sample) -> Solution:
         """Return a solution on shifted rows with the intercept for the caller's rows, rounded, and its certificate."""
-        b, tol = shifted_intercept(found.w, found.b, self._shift, -1), self.model.tol
-        inside = shifted_intercept(found.w, b, self._shift, 1)
-        certificate = certify(self.problem, sample, found.w, inside, found.alpha, tol)
+        b, tol = shifted_intercept(found.w, found.b, sample.shift, -1), self.model.tol
+        inside = shifted_intercept(found.w, b, sample.shift, 1)
+        certificate = certify(self.problem, sample, found.w, inside, found.certificate.alpha, tol)
         status = proved_status(found.status, self.problem, certificate, tol)
         return replace(found, b=b, certificate=certificate, status=status)
 
@@ -173,13 +170,10 @@ class LinearTasks:
 
         The search begins with `start`, the dual variables with which the named algorithm has ended, unless it is None.
         """
-        n, classes = self.targets.y.size, self.targets.classes
+        problem, X, classes = self.problem, self.rows.X, self.targets.classes
         sides = tuple(classes.tolist()) if classes.size == 2 else (False, True)
-        begun = {} if start is None else {"algorithm": self.algorithm, "start": start[self._kept]}
-        search = LinearSearch(
-            self.problem, self.patterns.X, y, sides, np.inf, deadline, self.columns, **begun
-        )
-        return about_all_rows(search.verdict(), np.arange(n)[self._kept], n)
+        begun = {} if start is None else {"algorithm": self.algorithm, "start": start}
+        return LinearSearch(problem, X, y, sides, np.inf, deadline, self.columns, **begun).verdict()
 
 
 def linear_algorithm(algorithm: Any, problem: Problem | None = None) -> Algorithm:

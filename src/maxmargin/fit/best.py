@@ -34,13 +34,6 @@ class Primal(NamedTuple):
     b: float
 
 
-def on_all_rows(alpha: np.ndarray, places: Any, n: int) -> np.ndarray:
-    """Return the dual variables of n rows from those of the rows at `places`; 0 for the others."""
-    out = np.zeros(n)
-    out[places] = alpha
-    return out
-
-
 @dataclass(eq=False)
 class Best(Bracket):
     """What is proved so far of a problem: the best primal point and the best dual point, with their bounds.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..certificates.certificate import Certificate, Sample
 from ..problem.problem import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..certificates.certificate import Certificate
     from ..certificates.verdicts import Verdict
     from ..problem.problem import Problem
     from .deadline import Deadline
@@ -65,8 +66,6 @@ class Solution:
     ----------
     w : ndarray of shape (d,)
     b : float
-    alpha : ndarray of shape (n,)
-        Dual variables of all rows of the caller's data.
     status : Status
     rounds : int
     history : list of Report
@@ -77,7 +76,6 @@ class Solution:
 
     w: np.ndarray
     b: float
-    alpha: np.ndarray
     status: Status
     rounds: int
     history: list[Report]
@@ -156,3 +154,9 @@ class Task:
     start: np.ndarray | None = None
     point: tuple[np.ndarray, float] | None = None
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The rows of data with labels and weights, on which points are certified."""
+        rows = self.rows
+        return Sample(rows.X, self.y, self.weights, rows.columns, rows.shift, rows.lengths)

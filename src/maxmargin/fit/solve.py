@@ -21,7 +21,7 @@ import numpy as np
 
 from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Decomposition, Program
-from ..certificates.certificate import Certificate, Sample
+from ..certificates.certificate import Certificate
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import Bounds, certify
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
@@ -30,7 +30,7 @@ from ..numerics.sums import Plain, norm
 from ..problem.problem import Problem, Status
 from ..solvers.decomposition import KernelRows
 from ..solvers.iterate import Point
-from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, on_all_rows, primal_point
+from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, primal_point
 from .exact import RUNNING_GAP_SHARE, tight_points
 from .policy import Stage, kernel_stages, stages
 from .report import Report, Solution, Stopping, Task, status_at_end
@@ -170,17 +170,13 @@ class Fit(ABC):
 
 @dataclass(eq=False)
 class LinearFit(Fit):
-    """A task on rows of data. Its points are certified on the caller's data.
+    """A task on rows of data, on which its points are certified.
 
     Parameters
     ----------
     problem, label, stopping, best
         As of `Fit`.
     task : Task
-    sample : Sample
-        The caller's data, on which points are certified.
-    places : ndarray of int or None
-        The rows of the task in the sample; None if no row has weight 0.
 
     Attributes
     ----------
@@ -193,8 +189,6 @@ class LinearFit(Fit):
     """
 
     task: Task
-    sample: Sample
-    places: np.ndarray | None
     certificate: Certificate | None = field(default=None, init=False)
     verdict: Verdict | None = field(default=None, init=False)
     estimate: float = field(default=np.inf, init=False)
@@ -236,21 +230,19 @@ class LinearFit(Fit):
             yield
 
     def keep(self, point: Point, near: bool = False) -> Certificate:
-        """Certify a point of the task on the caller's data, and keep its parts that are better.
+        """Certify a point, and keep its parts that are better.
 
         Where it is near the optimum and above `tol`, a multiple of it is certified too (`tight_points`).
         """
         w, b, alpha = point
-        if self.places is not None:
-            alpha = on_all_rows(alpha, self.places, self.sample.y.size)
         problem, tol = self.problem, self.stopping.tol
-        found = certify(problem, self.sample, w, b, alpha, tol)
+        found = certify(problem, self.task.sample, w, b, alpha, tol)
         attained, proved = (found.lower, found.upper) if problem.hard else (found.upper, found.lower)
         self.best.keep(Primal(w, b), attained, alpha, proved)
         if self.best.alpha is alpha or self.certificate is None:
             self.certificate = found
         if near and found.gap > tol and problem.loss == "hinge" and not problem.hard:
-            self.keep(Point(*tight_points(self.task, w, b, tol)[0], point.alpha))
+            self.keep(Point(*tight_points(self.task, w, b, tol)[0], alpha))
         return found
 
     def status(self, stage: Stage) -> Status | None:
@@ -282,7 +274,7 @@ class LinearFit(Fit):
         return Status.UNDECIDED if isinstance(self.verdict, Inseparable | Undecided) else None
 
 
-def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | None = None) -> Solution:
+def solve(task: Task, stopping: Stopping) -> Solution:
     """Solve one binary task on rows of data until its certified gap is at most `tol`, or another criterion ends it.
 
     For a hard margin the verdict on separability may replace the status, or contribute its separator.
@@ -292,10 +284,6 @@ def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | N
     task : Task
         In the caller's units, with rows of positive weight only.
     stopping : Stopping
-    sample : Sample
-        The caller's data, on which points are certified.
-    places : ndarray of int, default=None
-        The rows of the task in the sample; None if no row has weight 0.
 
     Returns
     -------
@@ -305,8 +293,8 @@ def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | N
     """
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        best = Best(task.problem, Primal(np.zeros(sample.X.shape[1]), 0.0), np.zeros(sample.y.size))
-        fit = LinearFit(task.problem, task.label, stopping, best, task, sample, places)
+        best = Best(task.problem, Primal(np.zeros(task.rows.d), 0.0), np.zeros(task.rows.n))
+        fit = LinearFit(task.problem, task.label, stopping, best, task)
         if task.point is not None:
             fit.keep(starting_point(task, *task.point))
         status = fit.solve(stages(task, stopping.tol))
@@ -330,7 +318,7 @@ def solve(task: Task, stopping: Stopping, sample: Sample, places: np.ndarray | N
         assert fit.certificate is not None
         certificate = replace(fit.certificate, lower=best.lower, upper=best.upper)
         w, b = best.primal
-        return Solution(w, b, best.alpha, status, fit.rounds, fit.history, certificate, verdict)
+        return Solution(w, b, status, fit.rounds, fit.history, certificate, verdict)
 
 
 def proved_status(status: Status, problem: Problem, bounds: Any, tol: float) -> Status:
@@ -371,10 +359,10 @@ def _with_separability(fit: LinearFit, status: Status) -> tuple[Status, Verdict 
     if verdict is None:
         return deadline.status() or status, None
     if isinstance(verdict, Inseparable):
-        best.alpha = np.zeros(fit.sample.y.size)
+        best.alpha = np.zeros(task.rows.n)
         best.alpha[verdict.support] = verdict.alpha
         w, b = best.primal
-        fit.certificate = proof = certify(task.problem, fit.sample, w, b, best.alpha)
+        fit.certificate = proof = certify(task.problem, task.sample, w, b, best.alpha)
         best.lower, best.upper = proof.lower, proof.upper
         return Status.INSEPARABLE, verdict
     if isinstance(verdict, LinearSeparator):
@@ -392,11 +380,8 @@ def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
     Multiplication by a factor that is no power of two rounds every entry of w, which may change the margin. That by a
     power of two is exact and leaves the margin as it was proved, unless weights underflow.
     """
-    problem, sample, tol = fit.problem, fit.sample, fit.stopping.tol
-    alpha = verdict.certificate.alpha
-    if fit.places is not None:
-        alpha = on_all_rows(alpha, fit.places, fit.sample.y.size)
-    w, b = verdict.w, verdict.b
+    problem, sample, tol = fit.problem, fit.task.sample, fit.stopping.tol
+    w, b, alpha = verdict.w, verdict.b, verdict.certificate.alpha
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         least = float((fit.task.y * Plain.scores(fit.task.rows.X, w, b)).min())
         multiple = canonical_multiple(least, norm(w, problem.q))

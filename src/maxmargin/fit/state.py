@@ -28,7 +28,7 @@ from ..numerics.progress import OutOfTime
 from ..numerics.sums import Plain, norm
 from ..solvers.decomposition import DualPoint, add_rows
 from ..solvers.iterate import Point
-from .best import DECREASE, Best, GramBest, Primal, dual_point, on_all_rows, primal_point
+from .best import DECREASE, Best, GramBest, Primal, dual_point, primal_point
 from .report import Task
 
 # The constants were chosen on the data sets of benchmarks.before_after.
@@ -199,10 +199,6 @@ class State(Progress, ABC):
                 square=h.square + h.number[CONSTANT2]
             )  # the score of a row of zeros is not constant
         return h
-
-    def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
-        """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
-        return on_all_rows(alpha, self._used, self.task.y.size)
 
     @abstractmethod
     def _bounds(self) -> None:
@@ -506,6 +502,12 @@ class GramRun(State):
         )
 
     # bounds
+
+    def _on_all_rows(self, alpha: np.ndarray) -> np.ndarray:
+        """Return the dual variables of all rows of the task, 0 for rows of weight 0."""
+        out = np.zeros(self.task.y.size)
+        out[self._used] = alpha
+        return out
 
     def _bounds(self) -> None:
         """Compute the bounds at the current scores and dual variables, and keep better ones.

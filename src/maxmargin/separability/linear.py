@@ -174,10 +174,10 @@ class LinearSearch(SeparatorSearch):
     def _fit(self) -> Solution | None:
         """Return the hard-margin fit in the p-norm of the problem; None if squares of the data over- or underflow."""
         announce("a fit that narrows the interval of the margin")
-        task = Task(self.problem, Patterns(self.X), self.y, np.ones(self.y.size))
+        task = Task(self.problem, Patterns(self.X, self.columns), self.y, np.ones(self.y.size))
         # more rounds narrow the interval of badly scaled data further, fewer end sooner
         stopping = Stopping(self.tol, 200, self.deadline)
         try:
-            return solve(task, stopping, self._sample)
+            return solve(task, stopping)
         except ValueError:  # the separator is proved all the same, with the bounds that it has
             return None

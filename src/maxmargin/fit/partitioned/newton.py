@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ...certificates.certificate import ImpliedDual, Sample
+from ...certificates.certificate import ImpliedDual
 from ...certificates.row_pass import bound_of_dual, slopes
 from ...data.partitions import signs_of
 from ...data.rows import Patterns
 from ...numerics.sums import EPS, row_norms
 from ...problem.problem import Problem
-from ...solvers.iterate import Point
 from ...solvers.linear_systems import Solve, factor
 from ..best import Primal
 from ..deadline import Deadline
@@ -491,7 +490,7 @@ def draw_sample(fit: PartitionedProblem) -> DrawnRows | None:
 
 def start_point(
     problem: Problem, drawn: DrawnRows, positive: int, deadline: Deadline, seed: int
-) -> tuple[Point, Point]:
+) -> tuple[Primal, Primal]:
     """Return the solution of the sample, and that of half of it: their difference estimates the error of both.
 
     Of the factors COST_FACTORS of C the best one for the other half of the sample is taken; with more than 100 rows a
@@ -512,7 +511,7 @@ def start_point(
     return solve_in_memory(whole, drawn, positive, deadline, seed), point
 
 
-def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) -> float:
+def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Primal) -> float:
     """Return the objective at a point, estimated from drawn rows, each of which stands for `factors` rows."""
     margins = signs_of(drawn.rows, positive) * (np.asarray(drawn.rows.X @ point.w) + point.b)
     square = problem.norm2(float(point.w @ point.w), point.b)
@@ -521,19 +520,16 @@ def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Point) 
 
 def solve_in_memory(
     problem: Problem, drawn: DrawnRows, positive: int, deadline: Deadline, seed: int
-) -> Point:
+) -> Primal:
     """Solve a problem on drawn rows with the in-memory solver; w = 0 where only one class was drawn.
 
     The gap is 1e-3: the solution differs by far more from that of all rows.
     """
     X, y = drawn.rows.X, signs_of(drawn.rows, positive)
     if not y.size or abs(y.sum()) == y.size:
-        return Point(np.zeros(X.shape[1]), 0.0, np.zeros(y.size))
-    patterns = Patterns(X)
-    task = Task(problem, patterns, y, drawn.factors, seed=seed)
-    sample = Sample(X, y, drawn.factors, lengths=row_norms(X, squares=patterns.square))
-    found = solve(task, Stopping(1e-3, 1000, deadline), sample)
-    return Point(found.w, found.b, found.alpha)
+        return Primal(np.zeros(X.shape[1]), 0.0)
+    found = solve(Task(problem, Patterns(X), y, drawn.factors, seed=seed), Stopping(1e-3, 1000, deadline))
+    return Primal(found.w, found.b)
 
 
 def newton_passes(fit: PassFit) -> Iterator[None]:

@@ -178,7 +178,7 @@ class PassFit(Fit):
             bounds = self.best.lower, self.best.upper
             certificate = Certificate(self.problem, *bounds, support, dual, self.fingerprint, implied=implied)
         w, b = self.best.primal
-        return Solution(w, b, np.zeros(0), status, self.rounds, self.history, certificate)
+        return Solution(w, b, status, self.rounds, self.history, certificate)
 
 
 def _nothing() -> Proof:
