@@ -23,7 +23,7 @@ def fitted(folder, **parameters):
 
 def stream(between=lambda: time.sleep(0.3)):
     """Return a stream of batches of rows with labels; `between` is called before each."""
-    pa = pytest.importorskip("pyarrow", reason="pip install 'maxmargin[arrow]'")
+    pa = pytest.importorskip("pyarrow")
     table = pa.table({**dict(zip("abcd", X.T, strict=True)), "label": Y})
 
     def batches():

@@ -6,6 +6,7 @@ import gzip
 import io
 import re
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -95,7 +96,8 @@ class FileTarget:
 def attempted(call: Callable[[], Any]) -> tuple[Any, str | None]:
     """Return the result of a call, or the sentence of the error that the package raises."""
     try:
-        return call(), None
+        with warnings.catch_warnings(action="ignore", category=UserWarning):  # of label columns without names
+            return call(), None
     except ValueError as error:
         text = str(error)
         clear = len(text) <= LONGEST and not re.search(r"Traceback|[\0\x1b]", text)

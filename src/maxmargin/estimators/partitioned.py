@@ -19,8 +19,9 @@ from ..numerics.columns import check_storage, label_array
 from ..numerics.files import place_of
 from ..numerics.sizes import draw_seeds, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem, Status
-from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded, open_rows
-from ..readers.table import DataError
+from ..readers.row_cache import IN_MEMORY_COPIES, bytes_of, open_rows
+from ..readers.sources import loaded
+from ..readers.table import DataError, Table
 from . import validation
 from .linear_tasks import fit_in_memory
 
@@ -56,14 +57,14 @@ def fit_rows(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, d
 
 
 @one_thread()
-def fit_stored(model: Any, problem: Problem, stored: StoredRows, deadline: Deadline) -> None:
+def fit_stored(model: Any, problem: Problem, stored: Table, deadline: Deadline) -> None:
     """Fit a classifier to the rows of files; rows that fit in memory are loaded.
 
     Parameters
     ----------
     model : MaxMarginClassifier
     problem : Problem
-    stored : StoredRows
+    stored : Table
     deadline : Deadline
         That of the whole fit, which began with the reading.
 

@@ -17,8 +17,8 @@ from ..estimators.partitioned import cluster_rows
 from ..fit.partitioned.verification import verify_partitions
 from ..numerics.files import place_of
 from ..numerics.sizes import one_thread
-from ..readers.row_cache import StoredRows, open_rows
-from ..readers.table import Expected, expected_of
+from ..readers.row_cache import open_rows
+from ..readers.table import Expected, Table, expected_of
 from ..separability.passes import verify_in_passes
 
 
@@ -121,7 +121,7 @@ def require_linear_certificate(model: Any) -> None:
     require(not hasattr(model, "n_support_"), "a kernel model is verified on rows in memory, not in passes.")
 
 
-def verify_stored(model: Any, stored: StoredRows) -> Certificate | Certificates:
+def verify_stored(model: Any, stored: Table) -> Certificate | Certificates:
     """Recompute the bounds of a linear model's certificate from rows on disk, block by block; errors as of `verify`.
 
     Proofs that there is no separator are rechecked in rational numbers.

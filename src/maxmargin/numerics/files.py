@@ -222,8 +222,9 @@ def faults_of(name: str | os.PathLike[str], kind: type[ValueError]) -> Iterator[
 
 
 def shortened(text: str) -> str:
-    """Return a text of at most 800 characters, without its middle if need be: the remedy is at the end.
+    """Return a text of at most 800 printable characters, without its middle if need be: the remedy is at the end.
 
     A message may quote names and numbers of a damaged file by the thousand.
     """
+    text = "".join(sign if sign.isprintable() else " " for sign in text)
     return text if len(text) <= 800 else f"{text[:397]} ... {text[-397:]}"

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .delimited import delimiter_of
-from .sources import opened
+from scipy.sparse import issparse
+
+from ..numerics.files import faults_of
+from .columnar import delimiter_of
+from .files import require_memory
+from .sources import loaded, opened
 from .table import DataError, Expected, Table
 
 __all__ = ["DataError", "Expected", "Table", "delimiter_of", "read"]
@@ -40,4 +45,8 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
     DataError
         If the file cannot be read; the message says which line is wrong, and what to do.
     """
-    return opened([Path(path)], Expected(n_features, **requirements)).table()
+    source = opened([Path(path)], Expected(n_features, **requirements))
+    with faults_of(path, DataError):
+        require_memory(sum(layout.needed for layout in source.layouts))
+    table = source.table(*source.collected())
+    return replace(table, X=loaded(table.X)) if issparse(table.X) else table

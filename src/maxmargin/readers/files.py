@@ -68,8 +68,6 @@ def data_errors(path: Path) -> Iterator[None]:
             yield
     except (DataError, ReadingStoppedError):
         raise
-    except ImportError as error:
-        raise DataError(f"{path}: {error}: pip install 'maxmargin[arrow]'.") from None
     except Exception as error:  # libraries raise what they like where a file is damaged
         if isinstance(error, OSError) and error.errno is not None:
             raise DataError(f"{path}: cannot be read: {error.strerror}.") from None

@@ -1,4 +1,4 @@
-"""The files of a data set: the columns that they agree on, their rows block by block, or all rows in memory."""
+"""The files of a data set: the columns that they agree on, and their rows block by block, or as arrays."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ import scipy.sparse as sp
 
 from ..numerics.files import Fault, faults_of, place_of
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError
-from .arrays import open_npz
-from .columnar import open_columnar
-from .delimited import open_table
-from .files import ARROW, DELIMITED, check_file, data_errors, ending, kind_of, require_memory
+from .archives import open_npz
+from .columnar import open_table
+from .files import ARROW, DELIMITED, check_file, data_errors, ending, kind_of
 from .svmlight import TEXT, in_columns, open_svmlight
 from .table import LABEL_NAMES, Classes, DataError, Expected, Layout, Table, listed
 
 ARROW_DATA = Path("Arrow data")  # in messages, in place of a file
-# Bytes of text, or of numbers, that are read at a time: the allocator reuses memory of this size; in parts of 4 MB, 42
-# MB of text took 21 ms to be read, not 3.5 ms, and in parts of 64 kB all of it took a tenth longer.
+# Bytes of text, or of numbers, that are read at a time: the allocator reuses memory of this size.
 READ_BYTES = 1 << 20
+CSR = ("data", "indices", "indptr")  # the arrays of sparse rows
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,6 @@ class Source:
     def layout(self) -> Layout:
         """The layout of the first file, with whose columns the others agree."""
         return self.layouts[0]
-
-    @property
-    def kind(self) -> Any:
-        """The type of dense rows."""
-        return np.float32 if all(layout.float32 for layout in self.layouts) else np.float64
 
     def rows(
         self, classes: Classes, interrupted: Callable[[], bool] = bool
@@ -84,68 +78,129 @@ class Source:
 
     def rows_for_model(self, classes: Classes) -> Iterator[tuple[Any, np.ndarray | None]]:
         """Yield the rows once in the columns of a model, and the number of the label of each, or None."""
-        first = self.expected.first_index
-        if self.layout.format == TEXT and first is None:  # all of the text tells
-            with closing(self.rows(Classes())) as blocks:
-                first = 0 if any(X.indices.min(initial=1) == 0 for _, X, _ in blocks) else 1
-        for k, X, numbers in self.rows(classes):
-            with faults_of(self.files[k], DataError):
-                yield self.in_columns(X, first)[0], numbers
-
-    def in_columns(self, X: Any, first: int | None) -> tuple[Any, int | None]:
-        """Return rows in the columns of the data set, and the first index of svmlight text; None: X holds all rows."""
-        width = self.expected.n_features
+        blocks: Any = ((X, numbers) for _, X, numbers in self.rows(classes))
         if self.layout.format == TEXT:
-            first = int(X.indices.min(initial=1) > 0) if first is None else first
-            return in_columns(X, first, width), first
-        if width is not None and sp.issparse(X) and X.shape[1] < width:
-            X.resize(X.shape[0], width)
-        if width is not None and X.shape[1] != width:
-            raise Fault(
-                f"there must be {width} features, and X has {X.shape[1]}; give the features of the fit."
+            assert self.expected.n_features is not None
+            blocks = in_columns(blocks, self.expected.n_features, self.expected.first_index)
+        with faults_of(self.files[0], DataError):
+            for X, numbers, *_ in blocks:
+                yield X, numbers
+
+    def collected(
+        self, folder: Path | None = None, interrupted: Callable[[], bool] = bool
+    ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, Any]]:
+        """Return all rows as arrays in memory, or in files of a folder; the classes; and what `table` needs besides."""
+        classes, counts, highest, lowest = Classes(), [0] * len(self.files), -1, 1
+        growing, entries = _Growing(folder, all(layout.float32 for layout in self.layouts)), 0
+        for k, X, numbers in self.rows(classes, interrupted):
+            counts[k] += X.shape[0]
+            highest = max(highest, X.shape[1] - 1)
+            if numbers is not None:
+                growing.append("codes", numbers)
+            if not sp.issparse(X):
+                growing.append("X", X)
+                continue
+            lowest = min(lowest, int(X.indices.min(initial=1)))
+            growing.append("indptr", X.indptr[bool(entries) :].astype(np.int64) + entries)
+            entries += X.nnz
+            growing.append("data", X.data)
+            growing.append("indices", X.indices)
+        arrays, first = growing.arrays(), None
+        with faults_of(self.files[0], DataError):
+            names, places = classes.sorted()
+        if "codes" in arrays:
+            _replace(arrays["codes"], lambda codes: places[codes])
+        if self.layout.format == TEXT:
+            first = int(lowest > 0) if self.expected.first_index is None else self.expected.first_index
+            if first:
+                _replace(arrays["indices"], lambda indices: indices - first)
+        width = self.layout.width or max(highest + 1 - (first or 0), 1)
+        return arrays, names, {"rows": counts, "first_index": first, "width": width}
+
+    def table(self, arrays: dict[str, np.ndarray], classes: np.ndarray, facts: dict[str, Any]) -> Table:
+        """Return the rows of `collected`."""
+        layout, width, first = self.layout, facts["width"], facts["first_index"]
+        wanted = self.expected.n_features or width
+        if wanted < width:
+            raise DataError(
+                f"{self.files[0]}: the index {width - 1 + (first or 0)} is beyond the {wanted} features (indices count "
+                f"from {first})."
             )
-        return X, None
+        if "X" in arrays:
+            X: Any = arrays["X"].reshape(-1, width)
+        else:  # the constructor would read, and may copy, all arrays
+            X = sp.csr_matrix((0, wanted))
+            X.data, X.indices, X.indptr = (arrays[name] for name in CSR)
+            X._shape = X.indptr.size - 1, wanted
+            X.has_sorted_indices = X.has_canonical_format = layout.format == TEXT
+        files = tuple(zip(self.files, facts["rows"], strict=True))
+        self._say_label()
+        return Table(
+            X, arrays.get("codes"), classes, layout.features, layout.label, first, layout.remembered, files
+        )
 
-    def table(self) -> Table:
-        """Return all rows in memory."""
-        path, layout, classes = self.files[0], self.layout, Classes()
-        with faults_of(path, DataError):
-            require_memory(sum(one.needed for one in self.layouts))
-        parts, numbers = list[Any](), list[np.ndarray]()
-        for _, X, codes in self.rows(classes):
-            parts.append(X)
-            if codes is not None:
-                numbers.append(codes)
-        with faults_of(path, DataError):
-            if sp.issparse(parts[0]):
-                width = max(part.shape[1] for part in parts)
-                for part in parts:
-                    part.resize(part.shape[0], width)
-                X = sp.csr_matrix(sp.vstack(parts, "csr"))
-            else:
-                X = np.concatenate(parts)
-            X, first = self.in_columns(X, self.expected.first_index)
-            labels, places = classes.sorted()
-        y = labels[places[np.concatenate(numbers)]] if numbers else None
-        self.say_label()
-        return Table(X, y, layout.features, layout.label, first, layout.remembered)
-
-    def say_label(self) -> None:
+    def _say_label(self) -> None:
         """Warn of a label column that nobody has named."""
-        name = self.layout.label
-        unsaid = name is not None and self.expected.label is None and name.lower() not in LABEL_NAMES
-        if unsaid and not self.expected.for_model:
-            warnings.warn(
-                f"{self.files[0]}: the last column, {name!r}, is taken for the labels; name the label column as y "
-                "(--label).",
-                UserWarning,
-                stacklevel=4,
-            )
+        name, expected = self.layout.label, self.expected
+        if name is None or expected.label is not None or expected.for_model or name.lower() in LABEL_NAMES:
+            return
+        warnings.warn(
+            f"{self.files[0]}: the last column, {name!r}, is taken for the labels; name it as y (--label).",
+            UserWarning,
+            stacklevel=4,
+        )
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Return path, size and time of each file, by which changes are noticed."""
         files = [path for path in self.files if path is not ARROW_DATA]
         return [(str(path.absolute()), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+
+
+def loaded(X: Any) -> Any:
+    """Return the rows of memory maps as a matrix in memory."""
+    if not sp.issparse(X):
+        return np.array(X)
+    return sp.csr_matrix((X.data[:], X.indices[:], X.indptr[:]), X.shape)
+
+
+class _Growing:
+    """Arrays that grow by parts: in memory, or in files of a folder whose names are theirs."""
+
+    def __init__(self, folder: Path | None, float32: bool) -> None:
+        self.folder, self.parts = folder, dict[str, list[np.ndarray]]()
+        self.kinds: dict[str, Any] = {
+            "X": np.float32 if float32 else np.float64,
+            "codes": np.uint32, "data": np.float64, "indices": np.int32, "indptr": np.int64,
+        }  # fmt: skip
+
+    def append(self, name: str, part: np.ndarray) -> None:
+        """Add a part to an array."""
+        if self.folder is None:
+            self.parts.setdefault(name, []).append(part)
+            return
+        with open(self.folder / name, "ab") as file:
+            file.write(np.ascontiguousarray(part, self.kinds[name]).data.cast("B") if part.size else b"")
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all arrays."""
+        if self.folder is None:
+            return {name: np.concatenate(parts) for name, parts in self.parts.items()}
+        return mapped(self.folder, {path.name: self.kinds[path.name] for path in self.folder.iterdir()}, "r+")
+
+
+def mapped(folder: Path, kinds: dict[str, Any], mode: Any = "r") -> dict[str, np.ndarray]:
+    """Return the arrays in files of a folder, of these types, mapped into memory; an empty file cannot be mapped."""
+    return {
+        name: np.memmap(folder / name, kind, mode) if (folder / name).stat().st_size else np.zeros(0, kind)
+        for name, kind in kinds.items()
+    }
+
+
+def _replace(entries: np.ndarray, function: Callable[[np.ndarray], Any]) -> None:
+    """Replace the entries of an array by a function of them, 4 MB at a time."""
+    for start in range(0, entries.size, 1 << 20):
+        part = slice(start, start + (1 << 20))
+        entries[part] = function(entries[part])
 
 
 def opened_stream(data: Any, expected: Expected) -> Source:
@@ -156,7 +211,7 @@ def opened_stream(data: Any, expected: Expected) -> Source:
         # in a reader of its own Ctrl-C stays a KeyboardInterrupt
         known = place_of(data) == "files" or isinstance(data, pa.RecordBatchReader)
         reader = data if known else pa.RecordBatchReader.from_stream(data)
-        return Source([ARROW_DATA], [open_columnar(reader, expected)], expected)
+        return Source([ARROW_DATA], [open_table(reader, "", expected)], expected)
 
 
 def opened(sources: Sequence[Path], expected: Expected) -> Source:
@@ -199,10 +254,8 @@ def _layout(path: Path, expected: Expected) -> Layout:
     """Look at the beginning of a file."""
     kind = kind_of(path, expected.header is not None or expected.delimiter is not None)
     if kind == ".npz":
-        return open_npz(path)
-    if kind == ".csv":
-        return open_table(path, expected)
-    return open_columnar(path, expected) if kind in (".parquet", *ARROW) else open_svmlight(path, expected)
+        return open_npz(path, expected)
+    return open_table(path, kind, expected) if kind else open_svmlight(path, expected)
 
 
 def _require_agreement(layout: Layout, first: Layout, file: Path) -> None:

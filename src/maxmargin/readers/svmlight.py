@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Generator, Iterable, Iterator
 from functools import partial
-from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ TEXT = "svmlight text"
 # bytes of a stream read at a time: classes that are not named have to occur in the first block
 BLOCK = 1 << 22
 STANDARD_INPUT = Path("-")
+LARGEST_INDEX = 2**31 - 1  # of 32 bits
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def open_svmlight(path: Path, expected: Expected) -> Layout:
@@ -37,15 +39,22 @@ def _blocks(path: Path, expected: Expected, features: None, nbytes: int) -> Gene
         yield from _rows(texts, expected.n_features, expected.first_index)
 
 
-def in_columns(X: Any, first: int, width: int | None) -> Any:
-    """Return rows of svmlight text as a matrix, whose columns count from `first`; their indices change in place."""
-    most = X.shape[1] - first
-    if width is not None and most > width:
-        raise Fault(
-            f"the index {X.shape[1] - 1} is beyond the {width} features (indices count from {first})."
-        )
-    np.subtract(X.indices, first, out=X.indices)
-    return sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width or max(most, 1)))
+def in_columns(blocks: Iterable[Any], width: int, first: int | None) -> Iterator[tuple[Any, Any, int]]:
+    """Yield blocks of rows in `width` columns, what stands beside each, and the first index.
+
+    If this is not given, it is 0 where the first block holds an index 0. Indices change in place.
+    """
+    for X, labels in blocks:
+        least = int(X.indices.min(initial=1))
+        first = first if first is not None else int(least > 0)
+        if least < first:
+            raise Fault("an index is 0, and those before count from 1; correct it.")
+        if X.shape[1] - first > width:
+            raise Fault(
+                f"the index {X.shape[1] - 1} is beyond the {width} features (indices count from {first})."
+            )
+        np.subtract(X.indices, first, out=X.indices)
+        yield sp.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width)), labels, first
 
 
 def _rows(texts: Iterable[bytes], width: int | None, first: int | None) -> Iterator[tuple[Any, np.ndarray]]:
@@ -54,48 +63,85 @@ def _rows(texts: Iterable[bytes], width: int | None, first: int | None) -> Itera
     The indices are limited to those of `width` columns that count from `first`, if these are given. Raise Fault at the
     first line that cannot be read.
     """
-    from ..engine.jit import writable
-    from .svmlight_loop import parse
-
-    low, before = first or 0, 0
-    most = 2**31 - 1  # of 32 bits
+    low, most, before = first or 0, LARGEST_INDEX, 0
     if width is not None:
         most = min(width - 1 + (1 if first is None else first), most)
     for text in texts:
-        lines = text if text.endswith(b"\n") else text + b"\n"
-        letters = writable(np.frombuffer(lines, np.uint8))
-        colons, length = (int(np.count_nonzero(letters == sign)) for sign in b":\n")
-        labels, indptr = np.empty(length), np.empty(length + 1, np.int64)
-        indices, values = np.empty(colons, np.int32), np.empty(colons)
-        # of these arrays, the system provides what is written to
-        others = np.empty((colons + length, 3), np.int64)
-        rows, entries, left, fault = parse(letters, low, most, labels, indptr, indices, values, others)
-        for begin, end, place in others[:left].tolist():
-            word = lines[begin:end]
-            try:
-                number = float(word)
-            except ValueError:
-                number = np.nan
-            if not isfinite(number):
-                what = f"{'label' if place < 0 else 'value'} {word.decode(errors='replace')[:40]!r}"
-                raise Fault(f"the {what} is not a finite number.", before + lines.count(b"\n", 0, begin) + 1)
-            if place < 0:
-                labels[-1 - place] = number
-            else:
-                values[place] = number
-        if fault >= 0:
-            word = lines[fault : fault + 40].split()[0].decode(errors="replace")
-            raise Fault(
-                f"{word!r} is no entry index:value whose index is a whole number from {low} to {most} above that of "
-                "the entry before; correct the line (CSV files have names that end in .csv).",
-                before + lines.count(b"\n", 0, fault) + 1,
-            )
-        before += length
-        if rows:
-            parts = values[:entries], indices[:entries], indptr[: rows + 1]
-            X = sp.csr_matrix(parts, (rows, int(indices[:entries].max(initial=-1)) + 1))
-            X.has_sorted_indices = X.has_canonical_format = True
-            yield X, labels[:rows]
+        lines = _plain(text)
+        if lines:
+            X, labels, place = _parsed(lines, low, most)
+            if place is not None:
+                raise _fault(text, lines, place, before, f"from {low} to {most}")
+            yield X, labels
+        before += text.count(b"\n")
+
+
+def _plain(text: bytes) -> bytes:
+    """Return lines without comments, query numbers and empty lines, with one blank between words."""
+    for sign in (b"\t", b"\r", b"\v", b"\f"):
+        text = text.replace(sign, b" ")
+    if b"#" in text:
+        text = re.sub(rb"#[^\n]*", b"", text)
+    if b"q" in text:
+        text = re.sub(rb" qid:\S*", b"", text)
+    text = text.strip(b" \n") + b"\n"
+    separates = np.frombuffer(text, np.uint8) <= ord(" ")
+    if (separates[1:] & separates[:-1]).any():
+        text = re.sub(rb" *\n[ \n]*", b"\n", re.sub(rb"  +", b" ", text))
+    return text.lstrip(b"\n")
+
+
+def _parsed(lines: bytes, low: int, most: int) -> tuple[Any, np.ndarray, int | None]:
+    """Return a CSR matrix, the labels, and where the first number that is wrong or out of place ends, or None."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    letters = np.frombuffer(lines, np.uint8)
+    ends = np.flatnonzero((letters == ord(":")) | (letters == ord(" ")) | (letters == ord("\n")))
+    signs, offsets = letters[ends], np.zeros(ends.size + 1, np.int32)
+    np.subtract(ends, np.arange(ends.size), out=offsets[1:], casting="unsafe")
+    buffers = [None, *map(pa.py_buffer, (offsets, lines.translate(None, b": \n")))]
+    words = pa.Array.from_buffers(pa.string(), ends.size, buffers)
+    try:
+        numbers = words.cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        found = compute.call_function("match_substring_regex", [words], compute.MatchSubstringOptions(NUMBER))
+        words = compute.call_function("if_else", [found, words, "nan"])
+        numbers = words.cast(pa.float64()).to_numpy()
+    is_index = signs == ord(":")
+    wrong = ~np.isfinite(numbers)
+    wrong[0] |= is_index[0]
+    # an index follows a blank, and nothing else does; a label is first in its line
+    wrong[1:] |= is_index[1:] != (signs[:-1] == ord(" "))
+    starts = np.flatnonzero(np.append(True, signs[:-1] == ord("\n")))
+    places = np.flatnonzero(is_index)
+    indptr = np.append(np.cumsum(is_index)[starts], places.size)
+    indices = numbers[places]
+    rises = np.diff(indices, prepend=-1.0) > 0.0
+    rises[indptr[:-1][indptr[:-1] < places.size]] = True  # the first of a row
+    wrong[places] |= ~((indices >= low) & (indices <= most) & (indices == np.trunc(indices)) & rises)
+    if wrong.any():
+        return None, numbers, int(ends[wrong.argmax()])
+    width = int(indices.max(initial=-1.0)) + 1
+    X = sp.csr_matrix((numbers[places + 1], indices.astype(np.int32), indptr), (starts.size, width))
+    X.has_sorted_indices = X.has_canonical_format = True
+    return X, numbers[starts], None
+
+
+def _fault(text: bytes, lines: bytes, place: int, before: int, range_: str) -> Fault:
+    """Return the fault of the word that ends at a place of the plain lines of a text, after `before` other lines."""
+    begin = max(lines.rfind(b" ", 0, place), lines.rfind(b"\n", 0, place)) + 1
+    word = lines[begin:].split(maxsplit=1)[0].decode(errors="replace")[:40]
+    rows = [k for k, line in enumerate(text.split(b"\n"), before + 1) if line.partition(b"#")[0].strip()]
+    what = (
+        f"is no entry index:value whose value is a finite number and whose index is a whole number {range_} above that "
+        "of the entry before; correct the line (CSV files have names that end in .csv)."
+    )
+    if begin == 0 or lines[begin - 1 : begin] == b"\n":
+        what = (
+            "is no label, which is a finite number; correct the line (CSV files have names that end in .csv)."
+        )
+    return Fault(f"{word!r} {what}", rows[lines.count(b"\n", 0, begin)])
 
 
 class RowBlock(NamedTuple):
@@ -118,11 +164,9 @@ def read_stream(path: Path, n_features: int) -> Iterator[RowBlock]:
         if standard and sys.stdin is None:
             raise Fault("it is closed; pipe rows into the command.")
         with open_data(0 if standard else path) as file:
-            for X, labels in _rows(_whole_lines(file), n_features, None):
-                first = first if first is not None else int(X.indices.min(initial=1) > 0)
-                if first and X.indices.min(initial=1) == 0:
-                    raise Fault("an index is 0, and those before count from 1; correct it.")
-                yield RowBlock(in_columns(X, first, n_features), whole(labels), first)
+            blocks = in_columns(_rows(_whole_lines(file), n_features, None), n_features, None)
+            for X, labels, first in blocks:
+                yield RowBlock(X, whole(labels), first)
         if first is None:
             raise Fault("there are no rows.")
 

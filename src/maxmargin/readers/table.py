@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
 from sys import float_info
 from typing import Any
 
@@ -93,14 +97,16 @@ def expected_of(model: Any, columns: Expected | None = None) -> Expected:
 
 @dataclass(frozen=True)
 class Table:
-    """A data set.
+    """A data set, in memory or on disk.
 
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
-        float32 or float64, finite.
-    y : ndarray of shape (n_samples,) or None
-        int64 where all labels are whole numbers, else float64 or strings.
+        float32 or float64, finite. On disk a read-only memory map, or a CSR matrix of three, with sorted indices.
+    codes : ndarray of shape (n_samples,) or None
+        The class of each row, as its place in `classes`.
+    classes : ndarray
+        Sorted: int64 where all labels are whole numbers, else float64 or strings.
     feature_names : list of str or None
     label_name : str or None
         The column that the labels were in.
@@ -108,18 +114,36 @@ class Table:
         The first index of svmlight text.
     remembered : dict
         `header` and `delimiter` of `Expected` that a model needs to read other files of this layout.
+    files : tuple of (Path, int)
+        The files in their order, and the number of rows of each.
+    written : Path or None
+        The folder of rows on disk, where this call wrote it and it stays.
     """
 
     X: Any
-    y: np.ndarray | None
-    feature_names: list[str] | None = None
-    label_name: str | None = None
-    first_index: int | None = None
-    remembered: dict[str, Any] = field(default_factory=dict)
+    codes: Any
+    classes: np.ndarray
+    feature_names: list[str] | None
+    label_name: str | None
+    first_index: int | None
+    remembered: dict[str, Any]
+    files: tuple[tuple[Path, int], ...]
+    written: Path | None = None
+
+    @cached_property
+    def y(self) -> np.ndarray | None:
+        """The label of each row, if there are labels."""
+        return None if self.codes is None else self.classes[self.codes]
 
     def label(self, row: int) -> Any:
         """Return the label of a row, if there are labels."""
-        return None if self.y is None else self.y[row]
+        return None if self.codes is None else self.classes[self.codes[row]]
+
+    def place(self, row: int) -> tuple[Path, int]:
+        """Return the file of a row and its number in this file, both counted from 0."""
+        ends = list(accumulate(count for _, count in self.files))
+        k = bisect_right(ends, row)
+        return self.files[k][0], row - (ends[k - 1] if k else 0)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ from ..kernels.functions import Kernel, Linear, Precomputed, kernel_named
 from ..numerics.columns import dominant, rows_and_labels, without_empty_columns
 from ..numerics.sizes import is_real, one_thread, parse_bytes, require_weight_memory
 from ..problem.problem import Problem
-from ..readers.row_cache import IN_MEMORY_COPIES, StoredRows, bytes_of, loaded
+from ..readers.row_cache import IN_MEMORY_COPIES, bytes_of
+from ..readers.sources import loaded
+from ..readers.table import Table
 from .kernel import KernelSearch
 from .linear import LinearSearch
 from .passes import PassSearch, signs_of
@@ -151,7 +153,7 @@ def separate(
 
 @one_thread()
 def separate_stored(
-    stored: StoredRows,
+    stored: Table,
     *,
     p: float = 2,
     bias: bool = True,
@@ -164,7 +166,7 @@ def separate_stored(
 
     Parameters
     ----------
-    stored : StoredRows
+    stored : Table
     p, bias, tol, algorithm, max_time
         As of `separate`.
     memory : int, float or str, default=None
