@@ -14,13 +14,12 @@ import pytest
 import sklearn.linear_model
 import sklearn.svm
 
-from . import translations
+import maxmargin.sklearn as ours
 
 SUBSTITUTES = {
-    (sklearn.svm, "LinearSVC"): translations.LinearSVC,
-    (sklearn.svm, "SVC"): translations.SVC,
-    (sklearn.linear_model, "Perceptron"): translations.Perceptron,
-    (sklearn.linear_model, "SGDClassifier"): translations.SGDClassifier,
+    (sklearn.svm, "LinearSVC"): ours.LinearSVC,
+    (sklearn.svm, "SVC"): ours.SVC,
+    (sklearn.linear_model, "SGDClassifier"): ours.SGDClassifier,
 }
 OURS = tuple(SUBSTITUTES.values())
 

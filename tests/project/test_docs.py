@@ -73,7 +73,7 @@ WORDS = {  # that a page prints, where more than an exception is to be noticed
     "tutorials/stream": ["15000 rows", "True", "['spam']"],
     "tutorials/separability": ["separable: class 1 lies", "not separable: rows", "False\nTrue\n"],
     "tutorials/features": ["8 8 features were asked for", "no separator was found for"],
-    "howto/from_svc": ["True True"],
+    "howto/from_scikit_learn": ["CERTIFIED True\nTrue\nTrue"],
     "howto/stop_a_fit": ["MAX_TIME", "INTERRUPTED"],
     "howto/not_certified": ["STALLED", "CERTIFIED", "MAX_ITER"],
     "howto/export": ["solver_type L2R_L2LOSS_SVC"],
@@ -186,14 +186,11 @@ def test_migration_pages_name_existing_options_and_parameters(monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     options = set(re.findall(r"--[A-Za-z][\w-]*", run("fit --help").stdout))
     assert {"--tol", "--loss", "--no-intercept", "--norm-power"} <= flags <= options
-    text = (DOCS / "howto/from_linearsvc.md").read_text(encoding="utf-8")
-    here = inspect.signature(maxmargin.MaxMarginClassifier).parameters
-    rows = re.findall(
-        r"^\| (.*?) \| (.*?) \|", text[text.index("| LinearSVC |") : text.index("| attribute of")], re.M
-    )
-    maxmargin_cells = " ".join(cell for _, cell in rows[2:])
-    named = {*re.findall(r"(\w+)=", maxmargin_cells), *re.findall(r"`(\w+)`", maxmargin_cells)}
-    assert {"p", "norm_power", "loss", "tol", "C", "intercept", "max_time"} <= named <= here.keys()
+    text = (DOCS / "howto/from_scikit_learn.md").read_text(encoding="utf-8")
+    calls = re.findall(r"`(MaxMarginClassifier|KernelMaxMarginClassifier)\((.*?)\)`", text)
+    for name, arguments in calls:
+        named = set(re.findall(r"(\w+)=", arguments))
+        assert set() < named <= inspect.signature(getattr(maxmargin, name)).parameters.keys()
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
