@@ -85,8 +85,10 @@ def test_rows_of_weight_zero_are_ignored():
     model = fitted(X, y, weights)
     assert model.status_ is mm.Status.INSEPARABLE
     assert not set(support[:2]) & set(model.verdict_.support)
-    model.verdict_.verify(X, y)
     mm.verify(model, X, y, weights)
+    model.verdict_ = replace(model.verdict_, weights=model.verdict_.weights[::-1])
+    with pytest.raises(mm.CertificateError, match="the proof fails"):
+        mm.verify(model, X, y, weights)
     # labels of a hyperplane, except for one row of weight 0
     clean = np.where(X[:, 0] > 0, 1, -1)
     X[:, 0] += 0.1 * clean

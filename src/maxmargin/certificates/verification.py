@@ -42,7 +42,10 @@ def verify(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate
     Parameters, result and errors are those of `inspection.verification.verify`, the public function.
     """
     announce("recomputing the bounds")
-    return (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)
+    found = (verify_kernel if hasattr(model, "n_support_") else verify_linear)(model, X, y, sample_weight)
+    if verdicts := verdicts_about(model):
+        verify_verdicts(verdicts, *training_data(model, X, y, sample_weight))
+    return found
 
 
 def verdicts_of(model: Any) -> dict[Any, Verdict]:
@@ -75,40 +78,32 @@ def verdicts_about(model: Any) -> dict[Any, Verdict]:
     return found
 
 
-@one_thread()
-def verify_verdicts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> dict[Any, Verdict]:
-    """Recheck each proof of a model that there is no separator, in rational numbers, and each bound if undecided.
+def verify_verdicts(verdicts: dict[Any, Verdict], X: Any, labels: np.ndarray, weights: np.ndarray) -> None:
+    """Recheck each proof that there is no separator, in rational numbers, and each bound if undecided.
 
     Parameters
     ----------
-    model, X, y, sample_weight
-        As of `verify`, which checks all other bounds.
-
-    Returns
-    -------
-    dict of Verdict
-        The verdicts of the model, as of `verdicts_of`.
+    verdicts : dict of Verdict
+        As of `verdicts_about`.
+    X, labels, weights
+        As of `training_data`.
 
     Raises
     ------
     CertificateError
-        If a proof fails, names a row of weight 0, or is about another problem than the certificate of its class.
+        If a proof fails, or names a row of weight 0 or of a class that it is not about.
     """
-    found, y = verdicts_about(model), np.asarray(y)
-    weights = None if sample_weight is None else training_data(model, X, y, sample_weight)[2]
-    for label, verdict in found.items():
+    for label, verdict in verdicts.items():
         if not isinstance(verdict, Inseparable | Undecided):
             continue
-        labels = y if label is None or isinstance(label, tuple) else y == label
-        here = np.isin(labels, verdict.classes)
+        y = labels if label is None or isinstance(label, tuple) else labels == label
+        here = np.isin(y, verdict.classes)
         require_rows(verdict.support, y.size)
         about = here[verdict.support].all()
         require(about, "the proof fails: not all of its rows are of the classes that it is about.")
-        if weights is not None:
-            require_weights(weights[verdict.support])
+        require_weights(weights[verdict.support])
         # rows of other classes, and rows that the fit left out, are not in the proof: any label serves for them
-        verdict.verify(X, np.where(here, labels, verdict.classes[0]))
-    return found
+        verdict.verify(X, np.where(here, y, verdict.classes[0]))
 
 
 def verify_linear(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Certificate | Certificates:

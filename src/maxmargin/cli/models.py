@@ -120,7 +120,7 @@ def check(
         proof.json data.svm
     """
     from ..certificates.certificate import CertificateError
-    from ..certificates.verification import verify, verify_verdicts
+    from ..certificates.verification import verify
     from ..numerics.files import check_place
     from ..readers.table import TooLargeError
     from .data import read_certified
@@ -139,7 +139,6 @@ def check(
                 fitted, table, certificate = _check_in_passes(model, data, columns)
             else:
                 certificate = verify(fitted, table.X, table.y)
-                verify_verdicts(fitted, table.X, table.y)
     except CertificateError as error:
         if as_json:
             typer.echo(json_text({"verified": False, "reason": str(error)}))

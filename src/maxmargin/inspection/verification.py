@@ -30,8 +30,7 @@ def verify(model: Any, X: Any, y: Any = None, sample_weight: Any = None, *, cach
     ----------
     model : fitted MaxMarginClassifier or KernelMaxMarginClassifier, or a model that `load` returned
         Or a class of `maxmargin.sklearn`, or a verdict of `separate`, which is returned, with rows in memory. Proofs of
-        a hard margin model that there is no separator are rechecked of files; in memory `verdict_` has the method
-        `verify`.
+        a hard margin model that there is no separator are rechecked, too.
     X : array-like or sparse matrix of shape (n, d)
         The training data; the kernel matrix where it was precomputed. Of a Dask collection or a Spark frame the
         sums are computed where its rows are. Paths of files and Arrow data, as in `MaxMarginClassifier.fit`, are read

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from .. import __version__
 from ..certificates.certificate import Certificate, CertificateError, Certificates
 from ..certificates.verdicts import Inseparable
-from ..certificates.verification import verdicts_of, verify, verify_verdicts
+from ..certificates.verification import verdicts_of, verify
 from ..estimators.decisions import Decision, decisions, feature_names_of, rows_of, text_of
 from ..estimators.explanation import PartReport, SupportReport, explained, order_by_dual
 from ..estimators.kernel import KernelMaxMarginClassifier
@@ -230,7 +230,6 @@ def _recheck(model: Any, found: list[Decision], X: Any, y: Any, weights: Any) ->
         return Recheck(Outcome.OTHER_DATA, difference, claim)
     try:
         certificate = verify(model, X, y, weights)
-        verify_verdicts(model, X, y, weights)
     except CertificateError as error:
         return Recheck(Outcome.FAILS, str(error), claim)
     inseparable = any(isinstance(proof, Inseparable) for proof in verdicts_of(model).values())
