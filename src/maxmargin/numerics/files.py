@@ -8,20 +8,14 @@ import re
 import secrets
 import shutil
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
-OLD = ".old"  # ends the temporary name of a folder that is to be deleted
 CLUSTERS = {"dask": "dask", "dask_expr": "dask", "pyspark": "spark"}  # of the packages of collections
-_PROCESS = secrets.token_hex(4)  # tells this process from an earlier one of the same number
-_TEMPORARY = re.compile(
-    r"\..*\.maxmargin-(?P<machine>[0-9a-f]{6})\.(?P<process>\d{1,10})-(?P<token>[0-9a-f]{8})\.[0-9a-f]{8}(\.old)?",
-    re.DOTALL,
-)
+_TEMPORARY = re.compile(r"\..*\.maxmargin-([0-9a-f]{6})-(\d{1,10})-[0-9a-f]{8}", re.DOTALL)
 
 
 @contextmanager
@@ -63,52 +57,24 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 def temporary_name(target: Path) -> Path:
     """Return a new name beside a file or folder, which tells what it is to become, the machine and the process."""
-    # Most file systems limit a name to 255 bytes, not characters. The parts after the target take 51 at most, ".old"
-    # included: a process has at most 10 digits.
+    # most file systems limit a name to 255 bytes, not characters; the parts after the target take 38 at most
     begin = os.fsencode(target.name)[:200].decode(errors="ignore")
-    name = f".{begin}.maxmargin-{_machine()}.{os.getpid()}-{_PROCESS}.{secrets.token_hex(4)}"
-    return target.with_name(name)
-
-
-def folder_of_this_process(parent: Path, name: str) -> Path:
-    """Create a temporary folder that this process deletes, or, if it is killed, the next one that creates one there.
-
-    Parameters
-    ----------
-    parent : Path
-        Its folder, which is created; it may be that of all users.
-    name : str
-        A part of the name, which tells users what it holds.
-    """
-    parent.mkdir(parents=True, exist_ok=True)
-    delete_left_over(parent)
-    found = temporary_name(parent / name)
-    found.mkdir(mode=0o700)  # readable for this user alone
-    return found
+    return target.with_name(f".{begin}.maxmargin-{_machine()}-{os.getpid()}-{secrets.token_hex(4)}")
 
 
 def delete_left_over(folder: Path) -> None:
     """Delete the temporary files and folders here that processes of this machine that have ended have left over.
 
-    Those of other machines, or of this one before a restart, are deleted where they are older than 10 days, the age at
-    which systemd-tmpfiles deletes files in /tmp. Nothing is deleted but names of `temporary_name`. What cannot be
-    deleted, as files of other users, stays.
+    Nothing is deleted but names of `temporary_name`. What cannot be deleted, as files of other users, stays.
     """
     with suppress(OSError):  # a folder that may not be listed
-        for name in os.listdir(folder):
-            with suppress(OSError):
-                if _is_left_over(folder / name):
-                    _delete(folder / name)
-
-
-def _delete(path: Path) -> None:
-    """Delete a file, a link or a folder."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink()
-        return
-    # Windows refuses to rename a folder in which a process has an open file
-    path = path.rename(path.with_name(path.name.removesuffix(OLD) + OLD))
-    shutil.rmtree(path, ignore_errors=True)
+        for path in list(folder.iterdir()):
+            found = _TEMPORARY.fullmatch(path.name)
+            if found is None or found[1] != _machine() or _is_running(int(found[2])):
+                continue
+            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):  # a file, not a folder
+                path.unlink()
 
 
 def _machine() -> str:
@@ -123,24 +89,10 @@ def _machine() -> str:
     return sha256("\n".join(facts).encode()).hexdigest()[:6]
 
 
-def _is_left_over(path: Path) -> bool:
-    """Return whether a file or folder has a name of `temporary_name` whose process has ended.
-
-    After a restart, a process may have the number of the one that was killed.
-    """
-    found = _TEMPORARY.fullmatch(path.name)
-    if found is None:
-        return False
-    if found["machine"] != _machine():
-        return time.time() - path.lstat().st_mtime > 10 * 86400
-    process = int(found["process"])
-    return found["token"] != _PROCESS if process == os.getpid() else not _is_running(process)
-
-
 def _is_running(process: int) -> bool:
-    """Return whether another process runs; on Windows, what it uses cannot be deleted anyway."""
+    """Return whether a process runs; on Windows, what it uses cannot be deleted anyway."""
     if os.name == "nt":
-        return False
+        return process == os.getpid()
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

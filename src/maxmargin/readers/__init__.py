@@ -9,9 +9,7 @@ from typing import Any
 
 from scipy.sparse import issparse
 
-from ..numerics.files import faults_of
 from .columnar import delimiter_of
-from .files import require_memory
 from .sources import loaded, opened
 from .table import DataError, Expected, Table
 
@@ -46,7 +44,5 @@ def read(path: str | os.PathLike[str], n_features: int | None = None, **requirem
         If the file cannot be read; the message says which line is wrong, and what to do.
     """
     source = opened([Path(path)], Expected(n_features, **requirements))
-    with faults_of(path, DataError):
-        require_memory(sum(layout.needed for layout in source.layouts))
     table = source.table(*source.collected())
     return replace(table, X=loaded(table.X)) if issparse(table.X) else table

@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,32 +22,10 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "space":
 BOOLEANS = ("true", "false")  # in any case, as pandas, polars, R and spreadsheets write them
 
 
-@dataclass(frozen=True)
-class _Found:
-    """The columns of a table, and how it is read.
-
-    Attributes
-    ----------
-    form : str
-    types : dict
-        The type of pyarrow of each column by its name.
-    tables : callable
-        Takes the columns that are wanted, that of the labels among them or None, and a number of rows; yields
-        tables of about so many rows.
-    needed : float
-        As of `Layout`.
-    row_names : set of str
-        Columns in which pandas keeps the names of rows: no features, unless they are asked for.
-    remembered : dict
-        As of `Layout`.
-    """
-
-    form: str
-    types: dict[str, Any]
-    tables: Callable[[list[str], str | None, int], Iterator[Any]]
-    needed: float = 0.0
-    row_names: set[str] = field(default_factory=set)
-    remembered: dict[str, Any] = field(default_factory=dict)
+# of a table the type of pyarrow of each column by its name; and a function of the columns that are wanted, that of the
+# labels among them or None, and a number of rows, which yields tables of about so many rows
+Types = dict[str, Any]
+Tables = Callable[[list[str], str | None, int], Iterator[Any]]
 
 
 def delimiter_of(word: str) -> str:
@@ -66,34 +43,29 @@ def open_table(data: Any, kind: str, expected: Expected) -> Layout:
     """Look at the columns of a file of a kind, of a data set of pyarrow, or of a reader of record batches (kind "")."""
     import pyarrow as pa
 
-    found = (
-        _text(data, expected) if kind == ".csv" else _parquet(data) if kind == ".parquet" else _arrow(data)
-    )
-    features, label = columns(list(found.types), expected, found.row_names)
+    form, remembered, row_names = "Arrow", dict[str, Any](), set[str]()
+    if kind == ".csv":
+        form, (types, tables, remembered) = "CSV", _text(data, expected)
+    else:
+        form = "Parquet" if kind == ".parquet" else "Arrow"
+        schema, tables = _parquet(data) if kind == ".parquet" else _arrow(data)
+        _require_different(schema.names)
+        types, row_names = dict(zip(schema.names, schema.types, strict=True)), _row_names(schema)
+    features, label = columns(list(types), expected, row_names)
     for name in features:
-        type_ = found.types[name]
+        type_ = types[name]
         if not (pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_)):
             raise Fault(
                 f"column {name!r} holds {type_}, not numbers; turn it into numbers, leave it out with --drop, or name "
                 "the label column with --label."
             )
-    float32 = all(pa.types.is_float32(found.types[name]) for name in features)
-    blocks = partial(_blocks, found.tables, label, np.float32 if float32 else np.float64)
-    return Layout(
-        found.form,
-        blocks,
-        found.needed,
-        features,
-        label,
-        len(features),
-        float32,
-        label is not None,
-        found.remembered,
-    )
+    float32 = all(pa.types.is_float32(types[name]) for name in features)
+    blocks = partial(_blocks, tables, label, np.float32 if float32 else np.float64)
+    return Layout(form, blocks, features, label, len(features), float32, label is not None, remembered)
 
 
 def _blocks(
-    tables: Callable[..., Iterator[Any]], label: str | None, kind: Any, features: list[str], nbytes: int
+    tables: Tables, label: str | None, kind: Any, features: list[str], nbytes: int
 ) -> Generator[Block, None, None]:
     """Yield the rows in blocks of about `nbytes` bytes of numbers; raise Fault at the first that cannot be used."""
     before, wanted = 0, features if label is None else [*features, label]
@@ -101,7 +73,7 @@ def _blocks(
         table.validate(full=True)  # damaged offsets could otherwise point outside of the file
         X = np.empty((table.num_rows, len(features)), kind)
         for j, name in enumerate(features):
-            X[:, j] = _complete(table.column(name), name, before).to_numpy()
+            X[:, j] = table.column(name).to_numpy()  # missing values are NaN
         check_finite(X, features, before)
         yield X, None if label is None else _labels(table.column(label), label, before)
         before += len(X)
@@ -110,12 +82,11 @@ def _blocks(
 # text
 
 
-def _text(path: Path, expected: Expected) -> _Found:
+def _text(path: Path, expected: Expected) -> tuple[Types, Tables, dict[str, Any]]:
     """Look at the beginning of a text table: it is as `expected` says, else as `csv.Sniffer` and the first line do."""
     import pyarrow as pa
 
-    text, ratio = first_megabyte(path)
-    lines = text.decode("utf-8", "replace").splitlines(keepends=True)
+    lines = first_megabyte(path).decode("utf-8", "replace").splitlines(keepends=True)
     delimiter = expected.delimiter or ("\t" if ending(path) == ".tsv" else _sniffed("".join(lines[:20])))
     if delimiter == SPACES:
         lines = [" ".join(line.split()) for line in lines]
@@ -140,10 +111,7 @@ def _text(path: Path, expected: Expected) -> _Found:
     remembered: dict[str, Any] = {} if header and expected.header is None else {"header": header}
     if expected.delimiter is not None:
         remembered["delimiter"] = delimiter
-    # numbers of 8 bytes each, an array that grows, and a copy of it
-    needed = ratio * len(lines) * (30.0 * len(names) + 16.0)
-    tables = partial(_text_tables, path, delimiter, header, types, max(map(len, lines)))
-    return _Found("CSV", types, tables, needed, remembered=remembered)
+    return types, partial(_text_tables, path, delimiter, header, types, max(map(len, lines))), remembered
 
 
 def _sniffed(text: str) -> str:
@@ -217,14 +185,11 @@ def _text_tables(
 # Parquet and Arrow
 
 
-def _parquet(path: Path) -> _Found:
+def _parquet(path: Path) -> tuple[Any, Tables]:
     """Look at the columns of a Parquet file."""
-    from pyarrow.parquet import read_metadata
+    from pyarrow.parquet import read_schema
 
-    metadata = read_metadata(path)
-    needed = 16.0 * metadata.num_columns * metadata.num_rows
-    schema = metadata.schema.to_arrow_schema()
-    return _Found("Parquet", _types(schema), partial(_parquet_tables, path), needed, _row_names(schema))
+    return read_schema(path), partial(_parquet_tables, path)
 
 
 def _parquet_tables(path: Path, wanted: list[str], label: str | None, rows: int) -> Iterator[Any]:
@@ -242,18 +207,14 @@ def _parquet_tables(path: Path, wanted: list[str], label: str | None, rows: int)
             raise Fault(f"the file declares {file.metadata.num_rows} rows and holds {done}; copy it again.")
 
 
-def _arrow(data: Any) -> _Found:
+def _arrow(data: Any) -> tuple[Any, Tables]:
     """Look at the columns of an Arrow file or stream, of a data set of pyarrow, or of a reader of record batches."""
     import pyarrow as pa
 
     if not isinstance(data, Path):
-        return _Found(
-            "Arrow", _types(data.schema), partial(_arrow_tables, data), 0.0, _row_names(data.schema)
-        )
+        return data.schema, partial(_arrow_tables, data)
     with pa.OSFile(str(data)) as file:
-        schema = _reader(file).schema
-    needed = 2.0 * data.stat().st_size
-    return _Found("Arrow", _types(schema), partial(_arrow_tables, data), needed, _row_names(schema))
+        return _reader(file).schema, partial(_arrow_tables, data)
 
 
 def _arrow_tables(data: Any, wanted: list[str], label: str | None, rows: int) -> Iterator[Any]:
@@ -284,12 +245,6 @@ def _reader(file: Any) -> Any:
     return (pa.ipc.open_file if first == b"ARROW1" else pa.ipc.open_stream)(file)
 
 
-def _types(schema: Any) -> dict[str, Any]:
-    """Return the type of each column by its name."""
-    _require_different(schema.names)
-    return dict(zip(schema.names, schema.types, strict=True))
-
-
 def _row_names(schema: Any) -> set[str]:
     """Return the columns in which pandas keeps the names of rows."""
     with suppress(KeyError, ValueError, TypeError):
@@ -314,25 +269,15 @@ def _labels(column: Any, name: str, before: int) -> np.ndarray | list[str]:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if pa.types.is_nested(kind):
         raise Fault(f"column {name!r} holds {kind}, not labels; name another column with --label.")
-    # an entry of a dictionary may be missing
-    y = _complete(column.cast(kind) if kind != column.type else column, name, before).to_numpy()
+    y = (column.cast(kind) if kind != column.type else column).to_numpy()
     if y.dtype != object:
         return y
-    texts = [label.decode() if isinstance(label, bytes) else str(label) for label in y.tolist()]
+    texts = [
+        "" if label is None else label.decode() if isinstance(label, bytes) else str(label)
+        for label in y.tolist()
+    ]
     wrong = next((i for i, text in enumerate(texts) if not text.strip() or "\n" in text), None)
     if wrong is not None:
-        raise _empty(before + wrong, name, "is empty, or a quote is open")
+        place = f"row {before + wrong + 1} (counted from 1), column {name!r}"
+        raise Fault(f"{place} is empty, or a quote is open; correct it, fill it in, or leave the row out.")
     return texts
-
-
-def _complete(column: Any, name: str, before: int) -> Any:
-    """Return a column; raise Fault where a value is missing."""
-    if column.null_count:
-        raise _empty(before + int(np.flatnonzero(column.is_null().to_numpy())[0]), name)
-    return column
-
-
-def _empty(row: int, name: str, fault: str = "is empty") -> Fault:
-    """Return the fault of a missing value."""
-    place = f"row {row + 1} (counted from 1), column {name!r}"
-    return Fault(f"{place} {fault}; correct it, fill it in, or leave the row out.")

@@ -1,4 +1,4 @@
-"""Opening files, compressed or not; errors of reading in one sentence; the memory that data take."""
+"""Opening files, compressed or not; errors of reading in one sentence."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import IO, Any
 
 from ..numerics.files import Fault, faults_of, shortened
 from ..numerics.progress import ReadingStoppedError, announce
-from ..numerics.sizes import memory_shortage
-from .table import DataError, TooLargeError
+from .table import DataError
 
 COMPRESSED: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -90,22 +89,10 @@ def open_data(path: Path | int) -> Iterator[IO[bytes]]:
         yield file
 
 
-def first_megabyte(path: Path) -> tuple[bytes, float]:
-    """Return the first megabyte of a text, and the length of the whole over it (estimated where it is compressed)."""
-    with open(path, "rb") as raw:
-        opener = COMPRESSED.get(path.suffix.lower())
-        text = (opener(raw, "rb") if opener else raw).read(1 << 20)
-        bytes_read = max(raw.tell(), 1)
+def first_megabyte(path: Path) -> bytes:
+    """Return the first megabyte of a text."""
+    with open_data(path) as file:
+        text = file.read(1 << 20)
     if not text.strip():
         raise Fault("the file is empty.")
-    ratio = max(path.stat().st_size / bytes_read, 1.0) if len(text) == 1 << 20 else 1.0
-    return text.removeprefix(BOM_UTF8), ratio
-
-
-def require_memory(needed: float) -> None:
-    """Raise Fault where `needed` bytes are more than the memory that is free."""
-    if shortage := memory_shortage(needed):
-        raise Fault(
-            f"the data need {shortage}; name the memory to use with memory, use sparse data, or fewer rows.",
-            kind=TooLargeError,
-        )
+    return text

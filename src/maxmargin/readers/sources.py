@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ import scipy.sparse as sp
 
 from ..numerics.files import Fault, faults_of, place_of
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError
+from ..numerics.sizes import parse_bytes, size_text
 from .archives import open_npz
 from .columnar import open_table
 from .files import ARROW, DELIMITED, check_file, data_errors, ending, kind_of
-from .svmlight import TEXT, in_columns, open_svmlight
-from .table import LABEL_NAMES, Classes, DataError, Expected, Layout, Table, listed
+from .svmlight import TEXT, in_columns, svmlight_blocks
+from .table import LABEL_NAMES, Classes, DataError, Expected, Layout, Table, TooLargeError, listed
 
 ARROW_DATA = Path("Arrow data")  # in messages, in place of a file
 # Bytes of text, or of numbers, that are read at a time: the allocator reuses memory of this size.
@@ -91,10 +93,16 @@ class Source:
     ) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, Any]]:
         """Return all rows as arrays in memory, or in files of a folder; the classes; and what `table` needs besides."""
         classes, counts, highest, lowest = Classes(), [0] * len(self.files), -1, 1
+        most = parse_bytes(None)  # the parts are copied to one array in the end
         growing, entries = _Growing(folder, all(layout.float32 for layout in self.layouts)), 0
         for k, X, numbers in self.rows(classes, interrupted):
             counts[k] += X.shape[0]
             highest = max(highest, X.shape[1] - 1)
+            if folder is None and growing.nbytes > most:
+                raise TooLargeError(
+                    f"{self.files[k]}: half of the free memory, {size_text(most)}, is too little; name the memory "
+                    "to use with memory, use sparse data, or fewer rows."
+                )
             if numbers is not None:
                 growing.append("codes", numbers)
             if not sp.issparse(X):
@@ -167,7 +175,7 @@ class _Growing:
     """Arrays that grow by parts: in memory, or in files of a folder whose names are theirs."""
 
     def __init__(self, folder: Path | None, float32: bool) -> None:
-        self.folder, self.parts = folder, dict[str, list[np.ndarray]]()
+        self.folder, self.parts, self.nbytes = folder, dict[str, list[np.ndarray]](), 0
         self.kinds: dict[str, Any] = {
             "X": np.float32 if float32 else np.float64,
             "codes": np.uint32, "data": np.float64, "indices": np.int32, "indptr": np.int64,
@@ -175,6 +183,7 @@ class _Growing:
 
     def append(self, name: str, part: np.ndarray) -> None:
         """Add a part to an array."""
+        self.nbytes += part.nbytes
         if self.folder is None:
             self.parts.setdefault(name, []).append(part)
             return
@@ -238,13 +247,10 @@ def opened(sources: Sequence[Path], expected: Expected) -> Source:
             _require_agreement(layout, layouts[0], files[0])
         expected = replace(expected, label=expected.label or layout.label)
     first = layouts[0]
-    if first.features is None:
-        for option, value in (("--label", asked.label), ("--columns", asked.use), ("--drop", asked.drop)):
-            if value:
-                raise DataError(
-                    f"{files[0]}: {option} names a column of a .csv, .parquet or .arrow file, and the columns of this "
-                    f"kind of file have no names; leave {option} out."
-                )
+    if first.features is None and (asked.label or asked.use or asked.drop):
+        raise DataError(
+            f"{files[0]}: the columns of this kind of file have no names; leave out --label, --columns and --drop."
+        )
     if expected.n_features not in (None, first.width or expected.n_features):
         raise DataError(f"{files[0]}: the file has {first.width} features, and not {expected.n_features}.")
     return Source(files, layouts, asked)
@@ -255,21 +261,21 @@ def _layout(path: Path, expected: Expected) -> Layout:
     kind = kind_of(path, expected.header is not None or expected.delimiter is not None)
     if kind == ".npz":
         return open_npz(path, expected)
-    return open_table(path, kind, expected) if kind else open_svmlight(path, expected)
+    if kind:
+        return open_table(path, kind, expected)
+    return Layout(TEXT, partial(svmlight_blocks, path, expected))
 
 
 def _require_agreement(layout: Layout, first: Layout, file: Path) -> None:
     """Raise Fault where the columns of a file are not those of the first."""
-    if layout.format != first.format:
-        raise Fault(f"this is {layout.format}, and {file} is {first.format}; read files of one format.")
-    if layout.width != first.width:
+    facts, texts = list[Any](), list[str]()
+    for one in (layout, first):
+        names = sorted(one.features or ())
+        facts.append((one.format, one.width, one.label, names))
+        texts.append(f"{one.format} with the features {listed(names)} and the label {one.label!r}")
+    if facts[0] != facts[1]:
         raise Fault(
-            f"there are {layout.width} features, and not {first.width}; all files need the same columns."
-        )
-    if layout.label != first.label or {*(layout.features or ())} != {*(first.features or ())}:
-        raise Fault(
-            f"the columns are {listed(layout.features or [])} with the label {layout.label!r}, and those of {file} are "
-            f"{listed(first.features or [])} with the label {first.label!r}; all files need the same columns."
+            f"this is {texts[0]}, and {file} is {texts[1]}; files need one format and the same columns."
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Generator, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..numerics.files import Fault
-from .files import data_errors, first_megabyte, open_data
-from .table import Block, DataError, Expected, Layout, whole
+from .files import data_errors, open_data
+from .table import Block, DataError, Expected, whole
 
 TEXT = "svmlight text"
 # bytes of a stream read at a time: classes that are not named have to occur in the first block
@@ -24,15 +23,9 @@ LARGEST_INDEX = 2**31 - 1  # of 32 bits
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
-def open_svmlight(path: Path, expected: Expected) -> Layout:
-    """Look at the beginning of svmlight text."""
-    text, ratio = first_megabyte(path)
-    # values and indices of blocks and of all rows; labels and offsets
-    needed = ratio * (24.0 * text.count(b":") + 48.0 * text.count(b"\n"))
-    return Layout(TEXT, partial(_blocks, path, expected), needed)
-
-
-def _blocks(path: Path, expected: Expected, features: None, nbytes: int) -> Generator[Block, None, None]:
+def svmlight_blocks(
+    path: Path, expected: Expected, features: None, nbytes: int
+) -> Generator[Block, None, None]:
     """Yield the rows of about `nbytes` bytes of whole lines at a time; the last line may have no end."""
     with open_data(path) as file:
         texts = iter(lambda: file.read(nbytes) + file.readline(), b"")

@@ -156,8 +156,6 @@ class Layout:
     blocks : callable
         Takes the features in the order of the data set, and bytes; yields blocks of rows of about so many bytes. The
         columns of svmlight text are its indices as they are written.
-    needed : float
-        Bytes of memory that all rows take while they are read.
     features, label : list of str, str or None
         The columns, where they have names.
     width : int or None
@@ -171,7 +169,6 @@ class Layout:
 
     format: str
     blocks: Callable[[Any, int], Generator[Block, None, None]]
-    needed: float
     features: list[str] | None = None
     label: str | None = None
     width: int | None = None
@@ -302,6 +299,7 @@ def check_finite(X: Any, names: list[str] | None = None, before: int = 0) -> Non
         row, column, value = found
         column = f"column {column + 1}" if names is None else f"column {names[column]!r}"
         remedy = "correct it, fill it in, or leave the row out"
+        value = "empty or nan" if np.isnan(value) else value
         raise Fault(
             f"row {before + row + 1} (counted from 1), {column} is {value}, not a finite number; {remedy}."
         )
