@@ -52,11 +52,11 @@ def rows() -> Iterator[Row]:
         yield Row("benchmarks", name, {"C": C, "algorithm": algorithm, **common})
     soft = ("unequal-200k", "skin", "satimage", "letter", "unequal-1m")
     for name, loss, C, tol, intercept in product(
-        soft, LOSSES, (1e-3, 1.0, 100.0), (1e-4, 1e-6), ("augmented", "free")
+        soft, LOSSES, (1e-3, 1.0, 100.0), (1e-4, 1e-6), ({"intercept_scaling": 1.0}, {})
     ):
-        yield Row("regimes", name, {"C": C, "loss": loss, "tol": tol, "intercept": intercept})
+        yield Row("regimes", name, {"C": C, "loss": loss, "tol": tol} | intercept)
     for name, tol in product(("sonar", *MICROARRAYS), (1e-4, 1e-6)):
-        yield Row("regimes", name, {"C": float("inf"), "tol": tol, "intercept": "free"})
+        yield Row("regimes", name, {"C": float("inf"), "tol": tol})
     scaled = [f"{name} scaled" for name in SCALED]
     for name, loss, C in product((*SETS, *scaled, *MICROARRAYS), LOSSES, (1e-3, 1.0, 1e3)):
         yield Row("defaults", name, {"C": C, "loss": loss})

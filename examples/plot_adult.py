@@ -39,10 +39,10 @@ print(f"test accuracy {clf.score(X_test, y_test):.4f}")
 print(f"recomputed gap {verify(clf, X, y).gap:.2g}")
 
 # %%
-# ``LinearSVC`` regularises its intercept, which is another problem. ``intercept="augmented"`` selects this problem; its
+# ``LinearSVC`` regularises its intercept, which is another problem. ``intercept_scaling=1.0`` selects this problem; its
 # lower bound ``optimum`` is within 0.001 % of the optimum.
 
-same_problem = MaxMarginClassifier(C=1.0, loss="hinge", intercept="augmented", tol=1e-5, random_state=0).fit(
+same_problem = MaxMarginClassifier(C=1.0, loss="hinge", intercept_scaling=1.0, tol=1e-5, random_state=0).fit(
     X, y
 )
 optimum = same_problem.certificate_.lower

@@ -25,7 +25,7 @@ X = StandardScaler().fit_transform(X)
 shifts = np.array([0.0, 1.0, 3.0, 10.0, 30.0, 100.0])
 models = {
     "free intercept": MaxMarginClassifier(C=0.01, random_state=0),
-    "augmented intercept": MaxMarginClassifier(C=0.01, intercept="augmented", random_state=0),
+    "augmented intercept": MaxMarginClassifier(C=0.01, intercept_scaling=1.0, random_state=0),
     "LinearSVC": LinearSVC(C=0.01, dual=False),
 }
 fig, ax = plt.subplots(layout="constrained")

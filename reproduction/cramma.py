@@ -92,7 +92,7 @@ def extended(found: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
     margin = float((scores + DELTA**2 * c).min()) / whole
     slack = float(np.linalg.norm(np.maximum(margin * whole / length - scores / length, 0.0)))
     own = float(np.linalg.norm(DELTA**2 * c)) / length
-    largest = optimum(X, y, 0.5 / DELTA**2, "augmented", rho)
+    largest = optimum(X, y, 0.5 / DELTA**2, rho)
     return [10.0 * (own - slack) / slack, 10.0 * (1.0 - margin / largest), 10.0 * margin]
 
 
@@ -149,7 +149,7 @@ def tables(table: int, folder: Path, everything: bool) -> Tables:
         square = radius2(X, setting.rho, setting.C)
         ours = like(printed, square if "²" in name else square**0.5)
         constants.append({"quantity": name, "": Cell(printed, ours)})
-        ours = like(largest, optimum(X, y, setting.C, "augmented", setting.rho))
+        ours = like(largest, optimum(X, y, setting.C, setting.rho))
         constants.append({"quantity": f"largest margin {margin}", "": Cell(largest, ours)})
     yield constants
     yield [line(row, X, y, everything) for row in published(table)]
@@ -174,11 +174,11 @@ def line(row: Published, X: np.ndarray, y: np.ndarray, everything: bool) -> Row:
 
 
 def optimum(
-    X: Any, y: np.ndarray, C: float, intercept: str, rho: float = 1.0, tol: float = 1e-8, p: float = 2.0
+    X: Any, y: np.ndarray, C: float, rho: float | None = None, tol: float = 1e-8, p: float = 2.0
 ) -> float:
     """Return the certified largest margin, of the patterns or, for the squared hinge, of the extended patterns."""
     model = MaxMarginClassifier(
-        C=C, loss="squared_hinge", intercept=intercept, intercept_scaling=rho, tol=tol, max_iter=10**6, p=p
+        C=C, loss="squared_hinge", intercept_scaling=rho, tol=tol, max_iter=10**6, p=p
     ).fit(X, y)
     found: Any = model.certificate_
     if np.isinf(C):

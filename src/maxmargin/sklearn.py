@@ -199,7 +199,7 @@ class LinearSVC(Certified, sklearn.svm.LinearSVC):
         )
         solve_linear(
             self, X, y, sample_weight, factors,
-            C=self.C, tol=self.tol, intercept="augmented", intercept_scaling=self.intercept_scaling,
+            C=self.C, tol=self.tol, intercept_scaling=self.intercept_scaling,
         )  # fmt: skip
         if not self.fit_intercept:
             self.intercept_ = 0.0

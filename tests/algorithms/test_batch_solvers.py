@@ -70,8 +70,8 @@ CASES = [
 def model_of(name: str, problem: Problem, tol: float, **options) -> Any:
     """The estimator of a problem with this solver; "kernel" stands for decomposition with the linear kernel."""
     options |= {"C": problem.C, "tol": tol, "loss": problem.loss, "random_state": 0}
-    options |= {"fit_intercept": problem.intercept != "none", "intercept_scaling": problem.intercept_scaling}
-    options["intercept"] = "augmented" if problem.intercept == "augmented" else "free"
+    options |= {"fit_intercept": problem.intercept != "none"}
+    options["intercept_scaling"] = problem.intercept_scaling if problem.intercept == "augmented" else None
     if name == "kernel":
         return KernelMaxMarginClassifier(kernel="linear", **options)
     return MaxMarginClassifier(p=problem.p, norm_power=problem.power, algorithm=name, **options)

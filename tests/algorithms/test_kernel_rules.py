@@ -37,9 +37,9 @@ IN_ORDER = [name for name in KERNELISED if "plain" in ALGORITHMS[name].schedules
 
 def classifier(problem: Problem, algorithm, **options):
     """A kernel classifier for this problem."""
-    intercept = {"fit_intercept": problem.intercept != "none", "intercept_scaling": problem.intercept_scaling}
-    if problem.intercept != "none":
-        intercept["intercept"] = problem.intercept
+    intercept: dict = {"fit_intercept": problem.intercept != "none"}
+    if problem.intercept == "augmented":
+        intercept["intercept_scaling"] = problem.intercept_scaling
     return KernelMaxMarginClassifier(
         problem.C,
         loss=problem.loss,

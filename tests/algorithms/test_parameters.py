@@ -11,14 +11,14 @@ import maxmargin as mm
 from maxmargin import KernelMaxMarginClassifier, MaxMarginClassifier, Problem
 from maxmargin.algorithms import ALGORITHMS
 
-OPTIONS = {"none": {"fit_intercept": False}} | {kind: {"intercept": kind} for kind in ("free", "augmented")}
+OPTIONS = {"none": {"fit_intercept": False}, "free": {}, "augmented": {"intercept_scaling": 1.0}}
 REMEDIES = {  # parameters that the words of a remedy ask for
     'loss="hinge" with a finite C': {"loss": "hinge", "C": 1.0},
     'loss="squared_hinge"': {"loss": "squared_hinge"},
     'loss="hinge"': {"loss": "hinge"},
     "C=inf": {"C": np.inf},
     "a finite C": {"C": 1.0},
-    'fit_intercept=True with intercept="free"': {"intercept": "free"},
+    "fit_intercept=True without intercept_scaling": {"intercept": "free"},
     "norm_power=2": {"power": 2},
     "norm_power=1": {"power": 1},
     "p=2": {"p": 2.0},

@@ -23,7 +23,7 @@ seeds = st.integers(0, 2**20)
 sampled = st.sampled_from
 MARGIN = 0.5  # the largest margin of planted patterns
 ROUNDED = 1.0 - 1e-10  # thousands of updates, each with a few roundings
-INTERCEPTS = {"none": {"fit_intercept": False}, "free": {"intercept": "free"}}
+INTERCEPTS = {"none": {"fit_intercept": False}, "free": {}}
 
 
 def planted(seed: int, n: int, d: int, p: float, b: float = 0.0):

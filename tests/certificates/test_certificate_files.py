@@ -63,9 +63,7 @@ def problem(seed):
         "p": (1.0, 1.5, 2.0, 3.0, np.inf)[seed % 5],
         "norm_power": 1 + int(hard or rng.random() < 0.7),
     }
-    parameters |= ({"fit_intercept": False}, {}, {"intercept": "augmented", "intercept_scaling": 0.3})[
-        seed % 4 % 3
-    ]
+    parameters |= ({"fit_intercept": False}, {}, {"intercept_scaling": 0.3})[seed % 4 % 3]
     return X, y, rng.uniform(0.5, 2.0, n) if seed % 2 else None, parameters
 
 

@@ -143,7 +143,7 @@ MODELS = {
     "hinge": SOFT,
     "squared": {"loss": "squared_hinge", "C": 2.0},
     "no intercept": {"fit_intercept": False, **SOFT},
-    "augmented": {"intercept": "augmented", "intercept_scaling": 2.0, **SOFT},
+    "augmented": {"intercept_scaling": 2.0, **SOFT},
     "hard": {"C": np.inf},
 }
 

@@ -43,8 +43,8 @@ def test_a_model_with_its_certificate_is_written(data, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        {"C": 0.5, "loss": "hinge", "tol": 0.01, "algorithm": "mpu", "intercept": "augmented", "max_iter": 77,
-         "intercept_scaling": 2.0, "class_weight": "balanced", "max_time": 60.0, "n_jobs": 1},
+        {"C": 0.5, "loss": "hinge", "tol": 0.01, "algorithm": "mpu", "intercept_scaling": 2.0, "max_iter": 77,
+         "class_weight": "balanced", "max_time": 60.0, "n_jobs": 1},
         {"p": 1.5, "norm_power": 1},
         {"p": "log"},
         {"kernel": "poly", "degree": 2, "coef0": 1.5, "gamma": 0.3, "cache_size": 10, "tol": 1e-5},
@@ -67,7 +67,7 @@ def test_help_shows_the_defaults_of_python_and_imports_no_numerical_package(monk
     assert shown.splitlines()[-1] == "[]"
     known = KernelMaxMarginClassifier().get_params() | MaxMarginClassifier().get_params()
     for name in ("C", "p", "norm_power", "tol", "gamma", "degree", "coef0", "multi_class", "cache_size",
-                 "intercept", "loss", "max_iter", "algorithm", "intercept_scaling"):  # fmt: skip
+                 "loss", "max_iter", "algorithm"):  # fmt: skip
         (line,) = re.findall(rf"--{name.replace('_', '-')} .*", shown)
         assert f"[default: ({known[name]}" in line
     assert run("--version").stdout == f"maxmargin {maxmargin.__version__}\n"

@@ -100,8 +100,8 @@ def test_costs_beyond_the_domain_are_refused(model, C, weight):
 def test_intercepts_beyond_the_domain_are_refused():
     for scaling in (1e51, 1e-51):
         with pytest.raises(ValueError, match=r"intercept_scaling=1e.* must be from"):
-            MaxMarginClassifier(intercept="augmented", intercept_scaling=scaling).fit(X, Y)
-        model = MaxMarginClassifier(intercept="augmented", intercept_scaling=scaling**0.9)
+            MaxMarginClassifier(intercept_scaling=scaling).fit(X, Y)
+        model = MaxMarginClassifier(intercept_scaling=scaling**0.9)
         verify(model.fit(X, Y), X, Y)
 
 

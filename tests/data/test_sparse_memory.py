@@ -20,7 +20,7 @@ WIDE = 61, 3_000_000, 4
 TASKS = [
     {"C": 1.0, "loss": "hinge"},
     {"C": float("inf")},
-    {"C": 1.0, "intercept": "augmented", "index": np.int64},
+    {"C": 1.0, "intercept_scaling": 1.0, "index": np.int64},
     {"p": 1.0},
     {"p": 1.5, "loss": "hinge"},
     {"p": float("inf"), "loss": "hinge", "norm_power": 1},

@@ -160,7 +160,7 @@ def test_predictions_are_lazy():
 
 @pytest.mark.parametrize(
     ("classes", "options"),
-    [(3, {}), (2, {"intercept": "augmented"}), (2, {"fit_intercept": False}), (2, {"p": 3, "norm_power": 1})],
+    [(3, {}), (2, {"intercept_scaling": 1.0}), (2, {"fit_intercept": False}), (2, {"p": 3, "norm_power": 1})],
     ids=str,
 )
 def test_verify_recomputes_the_bounds_where_the_rows_are(classes, options):

@@ -22,7 +22,6 @@ SHARED = {
     "loss": ("log",),
     "tol": (0, -1e-3, NAN, True, HUGE),
     "fit_intercept": ("no", 1),
-    "intercept": ("real",),
     "intercept_scaling": ("x",),
     "class_weight": ("even", [1.0, 2.0], {0: "a"}, {2: 1.0}, {0: -1.0}, {0: INF}, {0: 0.0}, {0: 0, 1: 0}),
     "algorithm": ("smo", 3, mm.algorithms.MPU),

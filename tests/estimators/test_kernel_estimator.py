@@ -51,7 +51,7 @@ def test_certificate_contains_the_optimum(kernel, intercept, loss, C):
         "loss": loss,
         "tol": 1e-4,
     }
-    options |= {"intercept": intercept.replace("none", "free"), "intercept_scaling": 0.7}
+    options["intercept_scaling"] = 0.7 if intercept == "augmented" else None
     model = KernelMaxMarginClassifier(C, fit_intercept=intercept != "none", **options)
     for s in (np.ones(40), weights):
         model.fit(X, y, s)

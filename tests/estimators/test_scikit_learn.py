@@ -51,11 +51,11 @@ def test_scikit_learn_checks_pass(estimator, check):
 @parametrize_with_checks(
     [
         MaxMarginClassifier(loss="hinge", algorithm=MPU(schedule="two-level"), n_jobs=2),
-        MaxMarginClassifier(loss="hinge", intercept="augmented", class_weight="balanced"),
+        MaxMarginClassifier(loss="hinge", intercept_scaling=1.0, class_weight="balanced"),
         MaxMarginClassifier(C=100.0, tol=1e-6, warm_start=True),
         MaxMarginClassifier(algorithm="perceptron", max_iter=20),
         KernelMaxMarginClassifier(multi_class="ovo", n_jobs=2),
-        KernelMaxMarginClassifier(kernel="poly", loss="squared_hinge", intercept="augmented"),
+        KernelMaxMarginClassifier(kernel="poly", loss="squared_hinge", intercept_scaling=1.0),
         OnlineMarginClassifier("pumma", C=1.0),
         MarginRFE(MaxMarginClassifier(), step=1),
     ]

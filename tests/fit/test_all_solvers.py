@@ -32,8 +32,10 @@ def test_warm_and_cold_fits_by_name_bracket_the_optimum(name, store):
     for parameters in (solved[0], solved[-1]):
         X, y = clouds(40, 4, gap=0.4 if parameters["C"] < np.inf else 3.0)
         X = STORES[store](X)
+        scaling = 1.0 if parameters["intercept"] == "augmented" else None
+        problem = {key: value for key, value in parameters.items() if key != "intercept"}
         model = MaxMarginClassifier(
-            algorithm=name, warm_start=True, max_iter=10, random_state=0, **parameters
+            algorithm=name, warm_start=True, max_iter=10, random_state=0, intercept_scaling=scaling, **problem
         )
         for C in (parameters["C"], 1.5 * parameters["C"]):
             model.set_params(C=C).fit(X, y)

@@ -24,7 +24,7 @@ KINDS = [
     {"C": 0.3, "norm_power": 1},
 ]
 LONG = [("dcd", 1.5, 1.0), ("dcd", 1.5, 30.0), ("dcd", 3.0, 30.0)]
-INTERCEPTS = [{}, {"intercept": "augmented", "intercept_scaling": 0.7}, {"fit_intercept": False}]
+INTERCEPTS = [{}, {"intercept_scaling": 0.7}, {"fit_intercept": False}]
 
 
 def option_names(options: dict) -> str:

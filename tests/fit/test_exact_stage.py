@@ -32,7 +32,7 @@ def wide(n: int, d: int, alike: float = 1.0):
     ("C", "loss", "options", "alike", "mean"),
     [
         (0.01, "hinge", {}, 1.0, 0.0),
-        (1.0, "hinge", {"intercept": "augmented"}, 1e-6, 0.0),
+        (1.0, "hinge", {"intercept_scaling": 1.0}, 1e-6, 0.0),
         (np.inf, "hinge", {"fit_intercept": False}, 1.0, 0.0),
         (0.01, "squared_hinge", {"fit_intercept": False}, 1e-6, 0.0),
         (np.inf, "hinge", {}, 1e-6, 0.0),
@@ -180,8 +180,8 @@ def largest_violation(model, X, y, weights) -> float:
 )
 def test_optimality_conditions_hold_to_rounding(seed, n, d, C, loss, intercept):
     X, y, weights = conditioned("plain", n, d, seed)
-    options = {"fit_intercept": intercept != "none", "intercept_scaling": 1.5, "loss": loss}
-    options["intercept"] = "augmented" if intercept == "augmented" else "free"
+    options = {"fit_intercept": intercept != "none", "loss": loss}
+    options["intercept_scaling"] = 1.5 if intercept == "augmented" else None
     model = MaxMarginClassifier(C, tol=1e-8, **options).fit(X, y, weights)
     assert model.status_ is Status.CERTIFIED
     (report,) = model.history_

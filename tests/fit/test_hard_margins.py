@@ -33,7 +33,7 @@ def flipped(n=350, d=10, flips=5, seed=0):
 @pytest.mark.parametrize(
     ("size", "options"),
     [
-        ((350, 10, 5), {"intercept": "augmented"}),
+        ((350, 10, 5), {"intercept_scaling": 1.0}),
         ((350, 10, 5), {"fit_intercept": False}),
         ((350, 10, 5), {"p": 3}),
         ((350, 10, 5), {"p": INF}),

@@ -23,7 +23,7 @@ def noisy(n: int, d: int, offset: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     ("n", "factor", "options", "storage"),
     [
         (300, 1e10, {}, np.asarray),
-        (300, 1e6, {"C": 1e-3, "intercept": "augmented"}, np.asarray),
+        (300, 1e6, {"C": 1e-3, "intercept_scaling": 1.0}, np.asarray),
         (3000, 1e6, {"tol": 1e-6}, sp.csr_array),
         *((80, 1e4, {"p": p, "tol": 1e-6}, np.asarray) for p in (1.0, 1.5, 3.0, np.inf)),
     ],

@@ -57,7 +57,7 @@ def problems(draw):
             weights[np.flatnonzero(y == label)[0]] = 1.0
     parameters = {
         "loss": draw(st.sampled_from(LOSSES)), "C": draw(st.sampled_from((0.01, 1.0, 100.0))),
-        "intercept": draw(st.sampled_from(("free", "augmented"))), "fit_intercept": draw(st.booleans()),
+        "intercept_scaling": draw(st.sampled_from((None, 1.0))), "fit_intercept": draw(st.booleans()),
         "class_weight": draw(st.sampled_from((None, "balanced"))), "tol": 1e-4, "random_state": 0,
     }  # fmt: skip
     return sp.csr_matrix(X) if draw(st.booleans()) else X, y, weights, parameters

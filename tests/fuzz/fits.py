@@ -114,7 +114,7 @@ def case(seed: int) -> Case:
         weights = rng.choice([0.0, 0.5, 1.0, 2.0, 1e-8, 1e8], X.shape[0])
     intercept: dict[str, Any] = {"fit_intercept": bool(rng.random() < 0.8)}
     if rng.random() < 0.2:
-        intercept |= {"intercept": "augmented", "intercept_scaling": float(rng.choice([0.3, 1.0, 1e4]))}
+        intercept |= {"intercept_scaling": float(rng.choice([0.3, 1.0, 1e4]))}
     p = float(rng.choice([1.0, 1.5, 2.0, 2.0, 2.0, 3.0, 50.0, np.inf]))
     C = float(np.inf if rng.random() < 0.3 else 10.0 ** rng.integers(-8, 9))
     if rng.random() < 0.2:

@@ -54,7 +54,7 @@ def certificates() -> list[bytes]:
     """Return certificate files of several problems on the same rows."""
     kinds = (
         ({}, None),
-        ({"loss": "hinge", "intercept": "augmented"}, WEIGHTS),
+        ({"loss": "hinge", "intercept_scaling": 1.0}, WEIGHTS),
         ({"C": np.inf}, None),
         ({"C": np.inf, "fit_intercept": False, "p": 1}, None),
         ({"p": np.inf, "norm_power": 1, "C": 3.0}, WEIGHTS),

@@ -25,7 +25,7 @@ MODELS = {
     "squared": MaxMarginClassifier(0.02),
     "sparse": clone(HINGE),
     "other norm": MaxMarginClassifier(0.02, p=4, tol=1e-6),
-    "augmented": clone(HINGE).set_params(intercept="augmented", class_weight={-1: 1.0, 1: 2.0}),
+    "augmented": clone(HINGE).set_params(intercept_scaling=1.0, class_weight={-1: 1.0, 1: 2.0}),
     "gaussian": KernelMaxMarginClassifier(0.3, gamma=0.3),
     "given": KernelMaxMarginClassifier(0.05, kernel="precomputed", loss="squared_hinge"),
 }

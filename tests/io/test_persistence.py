@@ -58,7 +58,7 @@ MODELS = [
     ),
     (linear(fit_intercept=False, loss="hinge"), THREE_CLASSES.astype(np.float32), np.asarray),
     (
-        linear(loss="hinge", intercept="augmented", intercept_scaling=3.0, max_time=60.0, tol=1e-2),
+        linear(loss="hinge", intercept_scaling=3.0, max_time=60.0, tol=1e-2),
         THREE_CLASSES,
         np.asarray,
     ),

@@ -55,8 +55,7 @@ class Case:
             "C": p.C,
             "loss": p.loss,
             "fit_intercept": p.intercept != "none",
-            "intercept": "augmented" if p.intercept == "augmented" else "free",
-            "intercept_scaling": p.intercept_scaling,
+            "intercept_scaling": p.intercept_scaling if p.intercept == "augmented" else None,
         }
 
 

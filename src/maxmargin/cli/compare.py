@@ -11,7 +11,7 @@ from .options import STOPPED, Result, command
 
 
 @command(
-    "C", "loss", "p", "norm_power", "tol", "fit_intercept", "intercept", "intercept_scaling", "class_weight",
+    "C", "loss", "p", "norm_power", "tol", "fit_intercept", "intercept_scaling", "class_weight",
     "max_iter", "max_time", "seed",
 )  # fmt: skip
 def compare(

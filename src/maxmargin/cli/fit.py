@@ -39,8 +39,6 @@ def fit(
         Weight of the losses; inf is the hard margin.
     loss : str, default=squared_hinge; with --kernel hinge
         squared_hinge or hinge.
-    intercept_scaling : float, default=1.0; with --online 0.3
-        Value of the constant feature of an augmented intercept.
     max_iter : int, default=1000; with --kernel no limit
         Maximum number of rounds.
     quiet : bool

@@ -62,10 +62,8 @@ class CommonOptions:
         auto, or a name: dcd, mpu, pumma, perceptron and others.
     fit_intercept : bool, default=--fit-intercept
         Whether there is an intercept.
-    intercept : str, default=free
-        free, or augmented (regularised).
-    intercept_scaling : float, default=1.0
-        Value of the constant feature of an augmented intercept.
+    intercept_scaling : float
+        Regularise the intercept, as the weight of a constant feature of this value; by default it is free.
     class_weight : str
         balanced: the weights of each class have the same sum.
     max_iter : int, default=1000

@@ -69,11 +69,9 @@ default="rbf"
         Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
         1 - lower / upper. Several problems: the largest.
     fit_intercept : bool, default=True
-    intercept : {"free", "augmented"}, default="free"
-        ``"free"`` is the unregularised intercept; ``"augmented"`` a feature of constant value `intercept_scaling`,
-        whose weight is regularised.
-    intercept_scaling : float, default=1.0
-        Used with ``intercept="augmented"``.
+    intercept_scaling : float, default=None
+        None is an unregularised intercept. A number is the value of a constant feature whose weight is regularised,
+        as in LinearSVC.
     class_weight : dict or "balanced", default=None
         Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
     multi_class : {"ovr", "ovo"}, default="ovr"
@@ -183,8 +181,7 @@ default="rbf"
     loss: str = "hinge"
     tol: float = 1e-3
     fit_intercept: bool = True
-    intercept: str = "free"
-    intercept_scaling: float = 1.0
+    intercept_scaling: float | None = None
     class_weight: Any = None
     multi_class: str = "ovr"
     decision_function_shape: str = "ovr"
@@ -265,9 +262,7 @@ default="rbf"
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
         validation.check_parameters(self, CHECKS)
-        intercept = self.intercept if self.fit_intercept else "none"
-        scaling = float(self.intercept_scaling)
-        return Problem(self.loss, float(self.C), intercept=intercept, intercept_scaling=scaling)
+        return Problem(self.loss, float(self.C), **validation.intercept_of(self))
 
     @property
     def fit_status_(self) -> int:

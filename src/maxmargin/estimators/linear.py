@@ -62,11 +62,9 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
         Certified relative gap at which the fit ends. Soft problems: (primal - dual) / dual. Hard margin:
         1 - lower / upper. Several classes: the largest.
     fit_intercept : bool, default=True
-    intercept : {"free", "augmented"}, default="free"
-        ``"free"`` is the unregularised intercept; ``"augmented"`` a feature of constant value
-        `intercept_scaling`, whose weight is regularised, as in LinearSVC.
-    intercept_scaling : float, default=1.0
-        Used with ``intercept="augmented"``.
+    intercept_scaling : float, default=None
+        None is an unregularised intercept. A number is the value of a constant feature whose weight is regularised,
+        as in LinearSVC.
     class_weight : dict or "balanced", default=None
         Every row's weight is multiplied by that of its class. ``"balanced"`` counts sample weights.
     algorithm : str or Algorithm, default="auto"
@@ -167,8 +165,7 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     norm_power: int = 2
     tol: float = 1e-3
     fit_intercept: bool = True
-    intercept: str = "free"
-    intercept_scaling: float = 1.0
+    intercept_scaling: float | None = None
     class_weight: Any = None
     algorithm: str | Algorithm = "auto"
     max_iter: int = 1000
@@ -222,6 +219,6 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
         validation.check_parameters(self, CHECKS)
         # until the number of features is known, a large p, which is no special norm of any algorithm
         p = 100.0 if self.p == "log" else float(self.p)
-        intercept = self.intercept if self.fit_intercept else "none"
-        scaling, power = float(self.intercept_scaling), int(self.norm_power)
-        return Problem(self.loss, float(self.C), p, intercept, intercept_scaling=scaling, power=power)
+        return Problem(
+            self.loss, float(self.C), p, power=int(self.norm_power), **validation.intercept_of(self)
+        )

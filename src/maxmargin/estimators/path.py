@@ -214,7 +214,7 @@ class MaxMarginClassifierCV(MaxMarginClassifier):
         None is 5 folds, stratified.
     scoring : str or callable, default=None
         None is accuracy.
-    loss, norm_power, tol, fit_intercept, intercept, intercept_scaling, class_weight, algorithm, max_iter, \
+    loss, norm_power, tol, fit_intercept, intercept_scaling, class_weight, algorithm, max_iter, \
 max_time, callback, n_jobs, random_state, verbose
         As in `MaxMarginClassifier`. `n_jobs` is the number of threads for the folds, and for the classes of the last
         fit. `max_time` is the limit of each fit.

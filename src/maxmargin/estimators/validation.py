@@ -95,7 +95,7 @@ TOL = "positive and finite: it is the certified gap, and a gap of 0 cannot be pr
 THREADS = "a whole number of threads, -1 for as many as there are processors, or None; got {!r}"
 COST: Checks = {"C": (is_positive, "a positive number, or inf for the hard margin; got C={!r}")}
 COMMON: Checks = COST | {
-    "intercept_scaling": (is_real, "a number; got intercept_scaling={!r}"),
+    "intercept_scaling": (optional(is_real), "a number, or None; got intercept_scaling={!r}"),
     "tol": (is_positive_finite, TOL),
     "fit_intercept": (lambda fit: isinstance(fit, BOOLEAN), "True or False; got {!r}"),
     "max_time": (optional(is_positive), "a positive number of seconds, or None; got {!r}"),
@@ -105,15 +105,18 @@ COMMON: Checks = COST | {
         "0, 1, False or True; got {!r}",
     ),
     "callback": (optional(callable), "a function of a report, or None; got {!r}"),
-    "intercept": (
-        lambda intercept: isinstance(intercept, str) and intercept in ("free", "augmented"),
-        '"free" or "augmented"; got {!r}',
-    ),
     "random_state": (  # check_random_state raises for values that are no seeds
         lambda seed: int(seed) >= 0 if isinstance(seed, Integral) else check_random_state(seed),
         "a whole number of at least 0; got {!r}",
     ),
 }
+
+
+def intercept_of(model: Any) -> dict[str, Any]:
+    """Return the intercept of the problem of an estimator, as `Problem` has it."""
+    if model.intercept_scaling is None or not model.fit_intercept:
+        return {"intercept": "free" if model.fit_intercept else "none"}
+    return {"intercept": "augmented", "intercept_scaling": float(model.intercept_scaling)}
 
 
 def check_parameters(model: Any, checks: Checks) -> None:

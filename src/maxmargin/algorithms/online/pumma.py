@@ -105,7 +105,7 @@ class PUMMA(PerceptronLike):
 
     def refuses(self, problem: Problem) -> str | None:
         if not problem.free:
-            return 'fit_intercept=True with intercept="free"'
+            return "fit_intercept=True without intercept_scaling"
         return super().refuses(problem)
 
     def other_norm(self, problem: Problem) -> str | None:
