@@ -59,7 +59,7 @@ def test_the_first_index_of_the_fit_and_unknown_labels(tmp_path):
 def test_folders_are_read_in_passes_by_names_of_columns(folder, tmp_path):
     path, X, y = folder
     model, other = tmp_path / "model", tmp_path / "other"
-    assert run("fit", path, "-o", model, "--quiet").exit_code == 0
+    assert run("fit", path, "-o", model).exit_code == 0
     fitted = load(model)
     del fitted.feature_names_in_  # X is no table
     found = run("predict", model, path)
@@ -143,8 +143,8 @@ def test_hard_margins_print_and_recheck_the_proof(tmp_path):
         assert result.exit_code == 3
         assert result.stdout.startswith("INSEPARABLE in " if words[0] == "fit" else "verified: ")
         assert proof in result.stdout
-        (verdict,) = json.loads(run(*words, "--json").stdout)["verdicts"]
-        assert [(row["row"], row["exact"]) for row in verdict["proof"]] == [(k, "1/4") for k in range(1, 5)]
+    (verdict,) = json.loads(run("check", model, square, "--json").stdout)["verdicts"]
+    assert [(row["row"], row["exact"]) for row in verdict["proof"]] == [(k, "1/4") for k in range(1, 5)]
     false = load(model)
     false.verdict_ = replace(false.verdict_, weights=(*false.verdict_.weights[:2], *[Fraction(1, 8)] * 2))
     save(false, tmp_path / "false")

@@ -30,10 +30,6 @@ REFUSED = {
     "fit data -o out --class-weight foo": "'foo'",
     "fit data -o out --memory much": "'much'",
     "fit data -o out --algorithm nix": "'nix'",
-    "fit data -o out --classes 1,2": "--classes needs --online",
-    "fit data -o x.png --picture x.png": "a file of its own",
-    "compare data --csv x.png --picture x.png": "a file of its own",
-    "fit data -o out --picture x.foo": ".png, .pdf or .svg",
     "fit data -o out --label y": "--label names a column",
     "fit halves -o out": "fractions",
     "fit large -o out": "fractions",
@@ -53,8 +49,6 @@ REFUSED = {
     "fit --online one -o out --n-features 4": "one class",
     "fit --online halves -o out --n-features 4": "fractions",
     "fit --online data -o out --n-features 4 --algorithm mpu": "'mpu' cannot learn from a stream",
-    "fit --online data -o out --n-features 4 --classes a,b": "--classes takes whole numbers",
-    "fit --online data -o out --n-features 4 --classes 1,2": "-1",
     "predict model wide": "line 2: '5:1' is no entry",
     "predict data data": "this is not a model file",
     "predict model model": "model, line 1: ",
@@ -63,13 +57,11 @@ REFUSED = {
     "check model other": "made for other data",
     "check model others": "label 1 (counted from 0) is 0",
     "report model data -o data": "is read from",
-    "report model data --top 0": "top must be",
     "separate one": "two classes",
     "separate three": "two classes",
     "separate data --tol 0": "tol must be positive",
     "separate data --kernel rbf --p 3": "p must be 2",
     "separate data --kernel precomputed": "use maxmargin.separate in Python",
-    "separate data --kernel sigmoid --gamma 9 --coef0 -9": "not positive semidefinite",
     "compare data --algorithms dcd,nix": "'nix'",
     "compare data --csv data": "is read from",
     "export model -o out": "--to must be one of onnx, liblinear, libsvm",
@@ -91,9 +83,9 @@ def test_invalid_input_is_refused_in_one_line(data, table, model, tmp_path, monk
     for words in (
         "fit data",
         "fit data -o m --C much",
-        "fit data -o m --seed -1",
+        "fit data -o m --seed much",
         "unheard-of",
-    ):  # typer's own
+    ):  # argparse's own
         assert run(words).exit_code == 2
     if hasattr(os, "mkfifo"):
         os.mkfifo("pipe")
@@ -103,7 +95,7 @@ def test_invalid_input_is_refused_in_one_line(data, table, model, tmp_path, monk
 def test_the_rows_before_a_bad_line_are_kept(tmp_path):
     path, model = tmp_path / "rows.svm", tmp_path / "m"
     path.write_text("1 1:0.5 2:1.25 3:0.75\n-1 1:-0.5 2:1.75\n" * 120_000 + "1 3:x\n")
-    done = run("fit", path, "-o", model, "--online", "--n-features", 4, "--quiet")
+    done = run("fit", path, "-o", model, "--online", "--n-features", 4)
     seen = load(model).n_seen_
     assert (done.exit_code, 0 < seen <= 240_000) == (3, True)
     assert "line 240001" in done.stderr

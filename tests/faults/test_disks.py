@@ -61,15 +61,18 @@ def test_full_and_read_only_disks_are_named_and_the_old_file_stays(name, inputs,
     assert sorted(os.listdir(disk)) == ["filler", "target"]
 
 
-def test_rows_are_not_kept_on_full_or_read_only_disks(inputs, disk):
-    fit = ("fit", inputs["DATA"], "--memory", "1KB", "--cache-dir", disk, "-o", inputs["MODEL"])
+def test_rows_are_not_kept_on_full_or_read_only_disks(inputs, disk, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(disk))
+    (disk / "maxmargin").mkdir()
+    fit = ("fit", inputs["DATA"], "--memory", "1KB", "-o", inputs["MODEL"])
     before = inputs["MODEL"].read_bytes()
     fill(disk)
     assert "No space left on device" in refused(*fit)
     subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
     assert "Read-only file system" in refused(*fit)
     assert inputs["MODEL"].read_bytes() == before
-    assert os.listdir(disk) == ["filler"]
+    assert sorted(os.listdir(disk)) == ["filler", "maxmargin"]
+    assert os.listdir(disk / "maxmargin") == []
 
 
 @pytest.mark.slow

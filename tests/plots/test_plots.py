@@ -210,7 +210,7 @@ class TestPath:
 
 
 OVO = {"multi_class": "ovo"}
-POINT, POINTS = ([1], [[1.0]], [1], [1]), ([1, 2], [[1.0]], [1, 2], [1, 2])
+POINT = ([1], [[1.0]], [1], [1])
 REFUSED = {
     "label must be None for two classes": lambda m, s: plots.BoundsDisplay.from_estimator(m, label=1),
     r"one of .*got \(0, 1\)": lambda m, s: plots.BoundsDisplay.from_estimator(s, label=(0, 1)),
@@ -221,7 +221,6 @@ REFUSED = {
     r"samples: \[80, 80, 3\]": lambda m, s: margins_of(m, X, Y, sample_weight=np.ones(3)),
     "column 0 is missing": lambda m, s: margins_of(m, X * [np.nan, 1, 1], Y),
     "y holds the class 7": lambda m, s: margins_of(m, X, np.full(80, 7)),
-    "margins must be finite": lambda m, s: plots.MarginDisplay([1.0, np.inf], [True, False]).plot(),
     "no row is of class 0 or of class 1": lambda m, s: margins_of(
         KernelMaxMarginClassifier(**OVO).fit(X, THREE_CLASSES), X[:1], [2], label=(0, 1)
     ),
@@ -235,7 +234,6 @@ REFUSED = {
     "both C and p change": lambda m, s: plots.PathDisplay.from_path(
         margin_path(X, Y, Cs=[0.1, 1], ps=[2, 3])
     ),
-    "for each of 2 points": lambda m, s: plots.PathDisplay(*POINTS).plot(),
 }
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from command import X, Y, run
 from sklearn.datasets import dump_svmlight_file
@@ -42,10 +43,14 @@ def cases(folder: Path) -> dict[str, Case]:
     def fitted(*options: Any) -> Case:
         return lambda out, new: run("fit", data, "--C", 1 + new, "--seed", 0, "-o", out / "result", *options)
 
+    def fitted_in_passes(out: Path, new: bool) -> Any:
+        with patch.dict(os.environ, XDG_CACHE_HOME=str(out)):
+            return fitted("--memory", "1KB", "--max-iter", 3)(out, new)
+
     return {
         "fit": fitted("--loss", "hinge"),
         "fit --online": fitted("--online", "--n-features", 4),
-        "fit --memory": lambda out, new: fitted("--memory=1KB", "--max-iter=3", "--cache-dir", out)(out, new),
+        "fit --memory": fitted_in_passes,
         "check --proof": lambda out, new: run("check", models[new], data, "--proof", out / "result"),
         "export": lambda out, new: run("export", models[new], "--to", "liblinear", "-o", out / "result"),
     }

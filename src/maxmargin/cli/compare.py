@@ -7,13 +7,9 @@ from math import isinf
 from pathlib import Path
 from typing import Any
 
-from .options import STOPPED, Result, command
+from .options import STOPPED, Result
 
 
-@command(
-    "C", "loss", "p", "norm_power", "tol", "fit_intercept", "intercept_scaling", "class_weight",
-    "max_iter", "max_time", "seed",
-)  # fmt: skip
 def compare(
     data: Path,
     *,
@@ -21,43 +17,22 @@ def compare(
     n_features: int | None = None,
     columns: Any,
     csv: Path | None = None,
-    picture: Path | None = None,
-    as_json: bool = False,
-    quiet: bool = False,
     **parameters: Any,
 ) -> Result:
     """Run algorithms on the same problem, data and seed, and compare their results.
 
-    Algorithms that do not solve the problem are listed with the reason. Ctrl-C ends the comparison, and the results so
-    far are printed. Exit code 3 if an algorithm ended above the tolerance.
-
-    Parameters
-    ----------
-    tol : float, default=0.001
-        Certified relative gap at which an algorithm ends.
-    max_iter : int, default=1000
-        Maximum number of epochs of each algorithm.
-    max_time : float
-        Time limit of each algorithm in seconds.
-    algorithms : str
-        Names separated by commas, as in dcd,mpu,pumma; by default all.
-    csv : Path
-        Write every report of every algorithm to this file.
-    picture : Path
-        Draw margins or objectives against updates and time, as .png, .pdf or .svg.
-    quiet : bool
-        Print no progress line and no table.
+    Algorithms that do not solve the problem are listed with the reason. Ctrl-C ends the comparison, and the results
+    so far are printed. Exit code 3 if an algorithm ended above the tolerance.
     """
     from ..numerics.files import check_place
     from .data import read_labelled
-    from .display import PictureFile, Progress
+    from .display import Progress
 
     if csv is not None:
         check_place(csv, data)
-    drawn = None if picture is None else PictureFile(picture, data, *([] if csv is None else [csv]))
     hard = isinf(parameters.get("C", 1.0))
     names = None if algorithms is None else [name.strip() for name in algorithms.split(",")]
-    with Progress("margin" if hard else "objective", quiet) as progress:
+    with Progress("margin" if hard else "objective") as progress:
         table = read_labelled(data, n_features, columns)
 
         from ..fit.deadline import result_of
@@ -68,10 +43,7 @@ def compare(
         )
     if csv is not None:
         comparison.to_csv(csv)
-    if drawn is not None and comparison.entries:
-        comparison.plot(drawn.figure.subplots(1, 2))
-        drawn.save()
-    facts = _facts(comparison) | {"csv": csv, "picture": picture}
+    facts = _facts(comparison) | {"csv": csv}
     return Result(facts, [comparison.table()], 0 if comparison.certified else STOPPED)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 from ..numerics.progress import announce
 from ..numerics.sizes import size_text
@@ -16,6 +15,7 @@ from ..readers import DataError, Expected, Table, read
 from ..readers.files import check_file
 from ..readers.sources import opened
 from ..readers.table import Classes, expected_of
+from .options import note
 
 
 def read_labelled(data: Path, n_features: int | None, columns: Expected) -> Table:
@@ -62,7 +62,7 @@ def stored_rows(
     if stored.written is not None:
         size = size_text(sum(file.stat().st_size for file in stored.written.iterdir()))
         remark = "later commands read them there; delete the folder when none does."
-        typer.echo(f"maxmargin: the rows were written to {stored.written} ({size}); {remark}", err=True)
+        note(f"the rows were written to {stored.written} ({size}); {remark}")
     return stored
 
 

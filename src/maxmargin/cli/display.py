@@ -1,20 +1,16 @@
-"""Progress of a command on standard error, and pictures in files."""
+"""Progress of a command on standard error."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..numerics.files import check_place, written_whole
 from ..numerics.progress import LISTENERS, Step
 
 if TYPE_CHECKING:
     from ..fit.report import Report  # slow to import
-
-PICTURE_FORMATS = ("png", "pdf", "svg")
 
 
 class Progress:
@@ -71,41 +67,3 @@ class Progress:
     def _rewrite(self, line: str, end: str = "") -> None:
         width = shutil.get_terminal_size().columns - 1
         print(f"\r{line[:width]:{width}}", end=end, file=sys.stderr, flush=True)
-
-
-class PictureFile:
-    """A figure and its file, a .png 800 pixels wide; faults are reported before there is anything to draw.
-
-    Parameters
-    ----------
-    path : Path
-        Its end says the format; without an end it is png.
-    *others : Path
-        Files that are read from or written, and must not be overwritten.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be written.
-    ValueError
-        If there is no such format.
-    ImportError
-        Without matplotlib.
-    """
-
-    def __init__(self, path: Path, *others: Path) -> None:
-        check_place(path, *others)
-        self.path, self.format = path, path.suffix.lower().removeprefix(".") or "png"
-        if any(path.resolve() == other.resolve() for other in others):
-            raise ValueError(f"{path}: a picture needs a file of its own")
-        if self.format not in PICTURE_FORMATS:
-            raise ValueError(f"{path}: a picture is a .png, .pdf or .svg file; use one of these endings")
-
-        from matplotlib.figure import Figure  # slow
-
-        self.figure = Figure(figsize=(8.0, 4.5), layout="constrained")
-
-    def save(self) -> None:
-        """Write the figure; the file appears whole or not at all."""
-        with written_whole(self.path) as file:
-            self.figure.savefig(file, format=self.format, dpi=100)

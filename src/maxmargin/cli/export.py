@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .options import command
-
 FORMATS = ("onnx", "liblinear", "libsvm")
 
 
-@command()
 def export(model: Path, *, output: Path, to: str | None = None, labels: str | None = None) -> None:
-    """Write a model for another program: an ONNX graph, or a model file of liblinear or libsvm.
-
-    Parameters
-    ----------
-    output : Path
-        The file to write.
-    to : str
-        Format: onnx, liblinear or libsvm; by default onnx if the file ends in .onnx.
-    labels : str
-        For liblinear and libsvm: a whole number for each class, in sorted order, as in 0,1,2.
-    """
+    """Write a model for another program: an ONNX graph, or a model file of liblinear or libsvm."""
     from ..numerics.files import check_place
     from ..readers.files import check_file
 

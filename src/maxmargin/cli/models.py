@@ -5,18 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from .options import BAD_INPUT, STOPPED, Result, command, json_text
+from .options import BAD_INPUT, STOPPED, Result, json_text
 
 
-@command()
 def predict(
     model: Path,
     data: Path,
@@ -26,24 +21,13 @@ def predict(
     columns: Any,
     as_json: bool = False,
 ) -> None:
-    """Write the predicted class of each row on a line.
+    """Write the predicted class of each row on a line, or as a JSON object.
 
-    If the data have labels, the accuracy is printed on standard error. Data are read block by block, and predictions
-    are written as they are made.
-
-    Parameters
-    ----------
-    data : Path
-        Rows to classify; labels are not needed in .csv, .npz, .parquet and .arrow.
-    output : Path
-        File to write; by default standard output.
-    scores : bool
-        Write the score, or the score of every class, after each label, separated by tabs.
-    as_json : bool
-        Write each line as a JSON object, {"label": ..., "score": ...}.
+    If the data have labels, the accuracy is printed on standard error. Data are read block by block, and
+    predictions are written as they are made.
     """
     from ..estimators.decisions import text_of
-    from ..numerics.files import check_place, faults_of
+    from ..numerics.files import check_place, faults_of, written_whole
     from ..readers import DataError
     from .data import model_and_blocks
     from .display import Progress
@@ -53,10 +37,11 @@ def predict(
     fitted, blocks, classes = model_and_blocks(model, data, columns)
     pairs = Counter[tuple[int, str]]()  # numbers of labels, and the class that is predicted
     # a terminal shows either progress or predictions
-    with Progress(quiet=output is None and sys.stdout.isatty()), _written(output) as write:
+    whole = nullcontext() if output is None else written_whole(output)
+    with Progress(quiet=output is None and sys.stdout.isatty()), whole as file:
         for X, numbers in blocks:
             text, predicted = _predictions(fitted, X, scores, as_json)
-            write(text)
+            print(text, end="") if file is None else file.write(text.encode())
             if numbers is not None:
                 pairs.update(zip(numbers.tolist(), map(text_of, predicted), strict=True))
     if pairs:
@@ -67,7 +52,7 @@ def predict(
         accuracy = f"{right / pairs.total():.6g} ({right} of {pairs.total()} rows)"
         if {*truth}.isdisjoint(map(text_of, fitted.classes_)):
             accuracy = "unknown: no label of the data is a class of the model"
-        typer.echo(f"accuracy {accuracy}", err=True)
+        print(f"accuracy {accuracy}", file=sys.stderr)
 
 
 def _predictions(fitted: Any, X: Any, scores: bool, as_json: bool) -> tuple[str, Any]:
@@ -88,36 +73,14 @@ def _predictions(fitted: Any, X: Any, scores: bool, as_json: bool) -> tuple[str,
     return "".join(f"{line}\n" for line in lines), predicted
 
 
-@contextmanager
-def _written(output: Path | None) -> Iterator[Callable[[str], Any]]:
-    """Return the function that writes text to a file, which appears whole or not at all, or to standard output."""
-    from ..numerics.files import written_whole
-
-    if output is None:
-        yield partial(typer.echo, nl=False)
-        return
-    with written_whole(output) as file:
-        yield lambda text: file.write(text.encode())
-
-
-@command()
 def check(
     model: Path, data: Path, *, proof: Path | None = None, columns: Any, as_json: bool = False
 ) -> Result:
-    """Recompute every bound of a model from the data.
+    """Recompute every bound of a model from the data of its fit.
 
     The proof that a hard margin has no separator is rechecked in rational numbers. Exit code 2 if a bound does not
-    hold; the message names it. Exit code 3 if all bounds hold, but the gap is above the tolerance of the fit, if there
-    is no separator, or if nothing is proved.
-
-    Parameters
-    ----------
-    data : Path
-        The data of the fit.
-    proof : Path
-        Write the bounds of a linear model, in rational arithmetic, and the numbers that prove them to this file. The
-        program checker/check.py of the source distribution checks the file without maxmargin: python check.py
-        proof.json data.svm
+    hold; the message names it. Exit code 3 if all bounds hold, but the gap is above the tolerance of the fit, if
+    there is no separator, or if nothing is proved.
     """
     from ..certificates.certificate import CertificateError
     from ..certificates.verification import verify
@@ -141,7 +104,7 @@ def check(
                 certificate = verify(fitted, table.X, table.y)
     except CertificateError as error:
         if as_json:
-            typer.echo(json_text({"verified": False, "reason": str(error)}))
+            print(json_text({"verified": False, "reason": str(error)}))
         raise
     unproved, inseparable = nothing_proved(fitted, certificate), is_inseparable(fitted)
     certified = unproved is None and certificate.gap <= fitted.tol
@@ -178,34 +141,18 @@ def _check_in_passes(model: Path, data: Path, columns: Any) -> tuple[Any, Any, A
     return fitted, stored, verify_stored(fitted, stored)
 
 
-@command()
 def report(
     model: Path,
     data: Path,
     *,
     output: Path = Path("report.html"),
-    name: str | None = None,
-    top: int = 10,
     columns: Any,
-    as_json: bool = False,
-    quiet: bool = False,
 ) -> Result:
     """Write a self-contained HTML page: verdict, rechecked certificate, pictures, largest dual variables and weights.
 
-    The page is written whenever the data have the features of the model, and states the result of the check. Exit code
-    2 if a bound does not hold on the data of the fit, 3 if the gap is above the tolerance of the fit, or if nothing is
-    proved.
-
-    Parameters
-    ----------
-    data : Path
-        The data of the fit, or other data with labels.
-    output : Path
-        The page to write, as .html.
-    name : str
-        Name of the data on the page; by default the name of their file.
-    top : int
-        Maximum number of rows and of features in a table.
+    It is written whenever the data have the features of the model, and states the result of the check. Exit code 2
+    if a bound does not hold on the data of the fit, 3 if the gap is above the tolerance of the fit, or if nothing
+    is proved.
     """
     from ..numerics.files import check_place
 
@@ -215,7 +162,7 @@ def report(
     from .display import Progress
     from .words import nothing_proved
 
-    with Progress(quiet=quiet):
+    with Progress():
         fitted, table = read_certified(model, data, columns, "a report")
 
         from ..report import Outcome, write_report
@@ -223,8 +170,7 @@ def report(
         names = table.feature_names
         if names is None and table.first_index is not None:
             names = [f"feature {j + table.first_index}" for j in range(table.X.shape[1])]
-        title = name or data.name
-        found = write_report(fitted, table.X, table.y, output, feature_names=names, name=title, top=top)
+        found = write_report(fitted, table.X, table.y, output, feature_names=names, name=data.name)
     gap = float(found.certificate.gap)
     facts = {"report": output, "outcome": found.outcome.value, "reason": found.words or None}
     facts |= {"status": fitted.status_.value, "gap": gap, "tol": fitted.tol}

@@ -6,38 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .options import STOPPED, Result, command
+from .options import STOPPED, Result
 
 
-@command("kernel", "gamma", "degree", "coef0", "p", "tol", "algorithm", "max_time", "memory")
-def separate(
-    data: Path,
-    *,
-    bias: bool = True,
-    n_features: int | None = None,
-    columns: Any,
-    as_json: bool = False,
-    **parameters: Any,
-) -> Result:
-    """Find a hyperplane, or a function of a kernel, that separates two classes, or prove that there is none.
+def separate(data: Path, *, n_features: int | None = None, columns: Any, **parameters: Any) -> Result:
+    """Find a separator of two classes, or prove that there is none.
 
-    A proof that there is none lists rows whose weighted sum is zero. Rounding affects neither answer. Exit code 0 with
-    a separator or a proof, 3 if the result is undecided. Data that do not fit in memory are searched for hyperplanes in
-    passes.
-
-    Parameters
-    ----------
-    bias : bool
-        Whether the hyperplane has a bias; without it, the hyperplane contains the origin.
-    p : float, default=2
-        Norm in which the margin is measured: 1 to inf.
-    tol : float, default=0.01
-        Relative gap of the bounds on the largest margin; inf for the verdict alone.
-    algorithm : str, default=auto
-        auto, or normalised-perceptron, smoothed-perceptron, von-neumann, smoothed-primal-dual or
-        iterated-smoothed-primal-dual.
-    max_time : float
-        Time limit in seconds; the result is then undecided.
+    It is a hyperplane, or a function of a kernel; the proof is rows whose weighted sum is zero. Rounding affects
+    neither answer. Exit code 0 with a separator or a proof, 3 if the result is undecided. Data that do not fit in
+    memory are searched for hyperplanes in passes.
     """
     from ..fit.deadline import Deadline, result_of
     from ..readers.table import TooLargeError
@@ -61,11 +38,7 @@ def separate(
         from .words import verdict_facts, verdict_lines
 
         if table is None:
-            if parameters.pop("kernel", "linear") != "linear" or parameters.keys() & {
-                "gamma",
-                "degree",
-                "coef0",
-            }:
+            if parameters.pop("kernel", "linear") != "linear" or "gamma" in parameters:
                 raise ValueError(
                     "data that are read in passes are searched for hyperplanes: leave out --kernel"
                 )
@@ -75,7 +48,7 @@ def separate(
             find: Any = partial(separability.separate_stored, table, memory=memory)
         else:
             find = partial(separability.separate, table.X, table.y)
-        verdict = result_of(partial(find, bias=bias, **parameters))
+        verdict = result_of(partial(find, **parameters))
     rows, features = table.X.shape
     shape = {"rows": rows, "features": features, "feature_names": table.feature_names}
     facts, undecided = shape | verdict_facts(verdict), isinstance(verdict, Undecided)

@@ -150,17 +150,11 @@ def _parameter_record(value: Any) -> Any:
 def _parameters_from(record: Record) -> Record:
     """Return the parameters that `_parameters_of` wrote."""
     parameters = dict(record)
-    for name, made_of in _PARAMETERS.items():
-        if isinstance(record.get(name), dict | list):
-            parameters[name] = made_of(record[name])
+    if isinstance(algorithm := record.get("algorithm"), dict):
+        parameters["algorithm"] = ALGORITHMS[algorithm["name"]](**algorithm["fields"])
+    if isinstance(pairs := record.get("class_weight"), list):
+        parameters["class_weight"] = dict(pairs)
     return parameters
-
-
-# For parameters that `_parameter_record` writes as dicts and lists, the functions that read these.
-_PARAMETERS: dict[str, Callable[[Any], Any]] = {
-    "algorithm": lambda record: ALGORITHMS[record["name"]](**record["fields"]),
-    "class_weight": dict,
-}
 
 
 # dataclasses

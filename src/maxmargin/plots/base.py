@@ -58,9 +58,6 @@ class Display:
             if value is not None:
                 setattr(self, name, np.asarray(value, dtype=dtype))
 
-    def _check(self) -> None:
-        """Raise ValueError for numbers that cannot be drawn."""
-
     def _summary(self) -> str | None:
         """Return the title of a picture without a name."""
         return None
@@ -74,7 +71,6 @@ class Display:
 
         Raises ValueError for fewer axes.
         """
-        self._check()
         given = new_axes(self._places[self.panels]) if axes is None else axes
         axes = tuple(np.atleast_1d(given)[: self.panels])
         if len(axes) < self.panels:

@@ -127,9 +127,12 @@ class MarginDisplay(AxesDisplay):
             raise ValueError(
                 f"there is nothing to draw: no row is of {which.positive} or of {which.negative}."
             )
+        margins = (signs * which.scores(X))[takes_part]
+        if not np.isfinite(margins).all():
+            raise ValueError("margins must be finite: scores of some rows overflow, scale the features.")
         support = which.support(X, y, sample_weight)
         display = cls(
-            (signs * which.scores(X))[takes_part],
+            margins,
             signs[takes_part] > 0.0,
             support=None if support is None else support[takes_part],
             sides=(which.positive, which.negative),
@@ -141,13 +144,6 @@ class MarginDisplay(AxesDisplay):
     def errors(self) -> int:
         """The number of rows on the wrong side; the negative side is predicted where f = 0."""
         return int(np.sum(np.where(self.positive, self.margins <= 0.0, self.margins < 0.0)))
-
-    def _check(self) -> None:
-        shapes = {a.shape for a in (self.margins, self.positive, self.support) if a is not None}
-        if len(shapes) > 1 or self.margins.ndim != 1 or not self.margins.size:
-            raise ValueError(f"margins and sides must have one shape (n,), n > 0; got {sorted(shapes)}.")
-        if not np.isfinite(self.margins).all():
-            raise ValueError("margins must be finite: scores of some rows overflow, scale the features.")
 
     def _draw(self, ax: Any) -> None:
         """Draw the bars of both sides, the lines at margins of 0 and 1, and the legend."""

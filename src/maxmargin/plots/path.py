@@ -133,19 +133,6 @@ class PathDisplay(PanelDisplay):
         """The number of axes of the picture."""
         return 2 + (self.scores is not None)
 
-    def _check(self) -> None:
-        n = self.values.size
-        if self.parameter not in ("C", "p"):
-            raise ValueError(f'parameter must be "C" or "p"; got {self.parameter!r}.')
-        given = [self.lower, self.upper] + ([] if self.scores is None else [self.scores])
-        if not n or self.coefs.ndim != 2 or len(self.coefs) != n or any(a.shape != (n,) for a in given):
-            raise ValueError(
-                f"there must be weights, bounds and scores for each of {n} points, at least one; got weights of shape "
-                f"{self.coefs.shape}, and {', '.join(str(a.shape) for a in given)}."
-            )
-        if self.feature_names is not None and len(self.feature_names) != self.coefs.shape[1]:
-            raise ValueError(f"give {self.coefs.shape[1]} names of features; got {len(self.feature_names)}.")
-
     def _draw(self, *axes: Any) -> None:
         """Draw the weights, the bounds and the scores against the values of the parameter."""
         order = np.argsort(self.values, kind="stable")
