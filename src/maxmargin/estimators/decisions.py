@@ -47,11 +47,15 @@ class Decision:
 
     def scores(self, X: Any) -> np.ndarray:
         """Return f(x) of every row, shape (n,)."""
-        return scores(self.model, X)[:, self.index]
+        model = copy(self.model)
+        if hasattr(model, "decision_function_shape"):
+            model.decision_function_shape = "ovo"  # one column a binary problem
+        return np.asarray(model.decision_function(X)).reshape(X.shape[0], -1)[:, self.index]
 
     def signs(self, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the side of each row, 1 or -1, and whether it takes part in the decision; both of shape (n,)."""
-        return scheme_of(self.model).signs(self.index, class_codes(self.model, y))
+        codes = class_numbers(np.asarray(y), np.asarray(self.model.classes_))
+        return scheme_of(self.model).signs(self.index, codes)
 
     def difference(self, X: Any, y: Any, sample_weight: Any = None) -> str | None:
         """Return in words how these data differ from the data of the certificate; None if they are the same."""
@@ -119,14 +123,6 @@ def decision(model: Any, label: Any = None) -> Decision:
     return found[names.index(python_label(label))]
 
 
-def scores(model: Any, X: Any) -> np.ndarray:
-    """Return the scores of all decisions, always of shape (n, n_decisions)."""
-    model = copy(model)
-    if hasattr(model, "decision_function_shape"):
-        model.decision_function_shape = "ovo"  # one column a binary problem
-    return np.asarray(model.decision_function(X)).reshape(X.shape[0], -1)
-
-
 def text_of(label: Any) -> str:
     """Return a class, or a pair of classes, as text: 1 rather than 1.0."""
     if isinstance(label, tuple):
@@ -169,11 +165,6 @@ def feature_names_of(model: Any, X: Any, names: Sequence[str] | None = None, fir
 def scheme_of(model: Any) -> Parts:
     """Return the binary problems into which a classifier divides its classes."""
     return parts_of(getattr(model, "multi_class_", "ovr"), len(model.classes_))
-
-
-def class_codes(model: Any, y: Any) -> np.ndarray:
-    """Return the number of each label's class, shape (n,); -1 for labels that the model does not know."""
-    return class_numbers(np.asarray(y), np.asarray(model.classes_))
 
 
 def _sides(label: Any, classes: np.ndarray) -> tuple[str, str]:

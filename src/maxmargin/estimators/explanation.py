@@ -25,8 +25,8 @@ from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of, verify
 from ..numerics.sums import EPS, Plain
-from ..problem.multiclass import Parts, named_parts, python_label
-from .decisions import class_codes, scheme_of
+from ..problem.multiclass import Parts, class_numbers, named_parts, python_label
+from .decisions import scheme_of
 
 SHOWN = 5  # rows of a list that the text names: as many as fit on a line
 # bound of the relative rounding error of margins, by which they are enlarged before a theorem uses them
@@ -257,7 +257,7 @@ def explained(
 ) -> SupportReport:
     """Compute the support report of a model from the certificates that these data prove."""
     X, labels, weights = training_data(model, X, y, sample_weight)
-    scheme, codes = scheme_of(model), class_codes(model, labels)
+    scheme, codes = scheme_of(model), class_numbers(labels, model.classes_)
     names = [python_label(name) for name in named_parts(scheme, model.classes_)]
     certificates, verdicts = proved.certificates, verdicts_of(model)
     samples = []

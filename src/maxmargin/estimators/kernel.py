@@ -262,7 +262,10 @@ default="rbf"
     def _problem(self) -> Problem:
         """Check the parameters, and return the problem that they state."""
         validation.check_parameters(self, CHECKS)
-        return Problem(self.loss, float(self.C), **validation.intercept_of(self))
+        scaling = 1.0 if self.intercept_scaling is None else float(self.intercept_scaling)
+        kind = "free" if self.intercept_scaling is None else "augmented"
+        intercept = kind if self.fit_intercept else "none"
+        return Problem(self.loss, float(self.C), intercept=intercept, intercept_scaling=scaling)
 
     @property
     def fit_status_(self) -> int:

@@ -219,6 +219,8 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
         validation.check_parameters(self, CHECKS)
         # until the number of features is known, a large p, which is no special norm of any algorithm
         p = 100.0 if self.p == "log" else float(self.p)
-        return Problem(
-            self.loss, float(self.C), p, power=int(self.norm_power), **validation.intercept_of(self)
-        )
+        scaling = 1.0 if self.intercept_scaling is None else float(self.intercept_scaling)
+        kind = "free" if self.intercept_scaling is None else "augmented"
+        intercept = kind if self.fit_intercept else "none"
+        power = int(self.norm_power)
+        return Problem(self.loss, float(self.C), p, intercept, intercept_scaling=scaling, power=power)

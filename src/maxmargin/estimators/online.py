@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -164,6 +164,9 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
     (3, 4)
     """
 
+    uncertified_: ClassVar[str] = (
+        "the model of a stream has no certificate, for its rows are gone; bounds_ is what is certain of them."
+    )
     algorithm: str | Algorithm = "auto"
     _: KW_ONLY
     C: float = np.inf
@@ -193,7 +196,7 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
         """
         X, y = self._validated(X, y, first=True)
         self._begin(y, X.shape[1])
-        signs, rng = self._signs(self._places(y)), check_random_state(self.random_state)
+        signs, rng = self._signs(y), check_random_state(self.random_state)
         for k in range(self.max_iter):
             before = self.updates_
             order = rng.permutation(X.shape[0]) if self.shuffle else slice(None)
@@ -229,7 +232,7 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
         X, y = self._validated(X, y, first)
         if first:
             self._begin(np.asarray(classes), X.shape[1])
-        self._present(Patterns(X), self._signs(self._places(y)), True)
+        self._present(Patterns(X), self._signs(y), True)
         return self
 
     def _present(self, patterns: Patterns, signs: list[np.ndarray], new: bool) -> None:
@@ -281,22 +284,14 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
         check_entries(X, getattr(self, "feature_names_in_", None))
         return X, y
 
-    def _places(self, y: np.ndarray) -> np.ndarray:
-        """Return the places of labels among the classes; refuse labels of other classes."""
-        label_array(y)
-        classes = self.classes_
-        place = np.minimum(np.searchsorted(classes, y), classes.size - 1)
-        strange = np.flatnonzero(classes[place] != y)
-        if strange.size:
-            i, known = int(strange[0]), classes.tolist()
+    def _signs(self, y: np.ndarray) -> list[np.ndarray]:
+        """Return the labels -1.0 and 1.0 of every binary problem; refuse labels of other classes."""
+        y = label_array(y)
+        known = self.classes_.tolist()
+        for i in np.flatnonzero(~np.isin(y, self.classes_))[:1].tolist():
             label = f"label {i} (counted from 0) is {y.tolist()[i]!r}"
             raise ValueError(f"{label}, not one of the classes announced, {known}: begin anew with all.")
-        return place
-
-    def _signs(self, places: np.ndarray) -> list[np.ndarray]:
-        """Return the labels -1.0 and 1.0 of every binary problem."""
-        positive = [1] if self.classes_.size == 2 else range(self.classes_.size)
-        return [np.where(places == k, 1.0, -1.0) for k in positive]
+        return [np.where(y == label, 1.0, -1.0) for label in self.classes_[len(known) == 2 :]]
 
     # the model, and its bounds
 
@@ -330,11 +325,6 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
     def n_seen_(self) -> int:
         """Number of row visits so far."""
         return int(self._fitted_streams()[0].arrays["number"][SEEN])
-
-    @property
-    def uncertified_(self) -> str:
-        """The reason why there is no certificate."""
-        return "the model of a stream has no certificate, for its rows are gone; bounds_ is what is certain of them."
 
     def _fitted_streams(self) -> list[Stream]:
         check_is_fitted(self, "_streams")
@@ -395,24 +385,16 @@ class Stream:
         Whether the rule keeps one row of each class (its pair).
     """
 
-    def __init__(
-        self,
-        algorithm: Algorithm,
-        problem: Problem,
-        d: int,
-        rho: float,
-        radius: float,
-    ) -> None:
+    def __init__(self, algorithm: Algorithm, problem: Problem, d: int, rho: float, radius: float) -> None:
         self.algorithm, self.problem, self.d = algorithm, problem, d
         self.keeps_pair = algorithm.bias is Bias.OWN
         self.rho = 0.0 if self.keeps_pair else rho
         self.delta2 = float(problem.delta2(np.ones(1))[0])
         size = d + (1 if self.rho else 0)
-        number = new_numbers(STREAM_NUMBERS)
         self.arrays: dict[str, np.ndarray] = {
             "w": np.zeros(size),
             "plus": np.zeros(size),  # the part of w that the positive class contributes
-            "number": number,
+            "number": new_numbers(STREAM_NUMBERS),
             "sums": np.zeros(4),  # sum alpha and sum alpha^2 of each class (SUM, SQUARES), negative first
             "tally": np.array([0.0, 0.0, 0.0, 1.0]),  # SINCE, SCALE_SUM, BIAS_SUM, FIRST_SCALE
             "own": np.zeros(2),  # dual variables of the pair, negative class first

@@ -72,23 +72,14 @@ def _no_probabilities(model: Any) -> Any:
     )
 
 
-# Attributes of a fitted model that predictions do not use, and that may be large, or were compared once for all blocks.
-NOT_FOR_PREDICTION = ("certificate_", "verdict_", "history_", "message_", "feature_names_in_", "callback")
-
-
-def for_prediction(model: Any) -> Any:
-    """Return a copy of a fitted model that predicts plain arrays, without what predictions do not use."""
-    found = copy(model)
-    for name in NOT_FOR_PREDICTION:
-        vars(found).pop(name, None)
-    return found
-
-
 def _lazy(model: Any, method: str, X: Any) -> Any:
     """Return what a method of a fitted model returns for the rows of a Dask collection or Spark frame, lazily."""
     check_is_fitted(model)
-    columns = model.n_features_in_
-    function = getattr(for_prediction(model), method)
+    columns, plain = model.n_features_in_, copy(model)
+    # what predictions do not use, and may be large; names of features are compared here, once for all blocks
+    for name in ("certificate_", "verdict_", "history_", "message_", "feature_names_in_", "callback"):
+        vars(plain).pop(name, None)
+    function = getattr(plain, method)
     if place_of(X) == "spark":
         from ..data.spark import with_result
 

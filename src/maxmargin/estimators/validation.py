@@ -112,13 +112,6 @@ COMMON: Checks = COST | {
 }
 
 
-def intercept_of(model: Any) -> dict[str, Any]:
-    """Return the intercept of the problem of an estimator, as `Problem` has it."""
-    if model.intercept_scaling is None or not model.fit_intercept:
-        return {"intercept": "free" if model.fit_intercept else "none"}
-    return {"intercept": "augmented", "intercept_scaling": float(model.intercept_scaling)}
-
-
 def check_parameters(model: Any, checks: Checks) -> None:
     """Refuse the first parameter of an estimator whose value fails its check."""
     for name, (is_valid, what) in checks.items():
