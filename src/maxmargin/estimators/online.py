@@ -231,7 +231,7 @@ class OnlineMarginClassifier(LinearDecision, ClassifierMixin, BaseEstimator):
             self._check_same_stream(classes)
         X, y = self._validated(X, y, first)
         if first:
-            self._begin(np.asarray(classes), X.shape[1])
+            self._begin(np.ravel(classes), X.shape[1])
         self._present(Patterns(X), self._signs(y), True)
         return self
 
