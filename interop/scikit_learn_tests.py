@@ -36,7 +36,6 @@ FILES = (
 )
 MAX_SECONDS = 600  # time limit of all tests
 LEAST = 0.9  # share of the tests that are not about the inside of scikit-learn's solvers
-BEGIN, END = "<!-- tests: begin -->", "<!-- tests: end -->"
 
 
 @dataclass
@@ -168,6 +167,15 @@ def page(found: dict[str, dict[str, Any]], expected: list[Difference]) -> str:
     return "\n".join(lines)
 
 
+def write_part(name: str, text: str) -> None:
+    """Replace what stands between two comments of the page."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    head, _, rest = PAGE.read_text().partition(begin)
+    _, _, tail = rest.partition(end)
+    with written_whole(PAGE) as file:
+        file.write(f"{head}{begin}\n\n{text}\n\n{end}{tail}".encode())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--write", action="store_true", help="update docs/reference/scikit_learn.md")
@@ -188,10 +196,7 @@ def main() -> None:
     if wrong or share < LEAST:
         raise SystemExit(1)
     if options.write:
-        head, _, rest = PAGE.read_text().partition(BEGIN)
-        _, _, tail = rest.partition(END)
-        with written_whole(PAGE) as file:
-            file.write(f"{head}{BEGIN}\n\n{page(found, expected)}\n\n{END}{tail}".encode())
+        write_part("tests", page(found, expected))
 
 
 if __name__ == "__main__":
