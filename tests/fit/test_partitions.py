@@ -234,8 +234,8 @@ def test_problems_that_passes_do_not_solve_are_refused_with_the_remedy(parameter
 def test_parameters_that_partitioned_fits_do_not_know_are_refused():
     X, y = np.arange(400.0).reshape(200, 2), np.arange(200) % 2
     for parameters, words in (
-        ({"algorithm": "mpu"}, "choose the algorithm themselves"),
-        ({"warm_start": True}, "start from a sample"),
+        ({"algorithm": "mpu"}, "choose algorithm"),
+        ({"warm_start": True}, "warm_start=False"),
         ({"memory": "much"}, "'512MB'"),
         ({"class_weight": {0: 0.0}}, "raise the zero weights"),
     ):
@@ -280,7 +280,7 @@ def test_rows_that_cannot_be_read_are_refused():
             MaxMarginClassifier(memory="60KB").fit(damaged, y)
     with pytest.raises(ValueError, match="memory is too small for 20 columns"):
         MaxMarginClassifier(memory="1KB").fit(X, y)
-    with pytest.raises(ValueError, match="weights of rows reaches"):
+    with pytest.raises(ValueError, match="C times its weight is"):
         MaxMarginClassifier(memory="60KB").fit(X, y, np.where(np.arange(2_000) < 3, 1.0, 5e-324))
     with pytest.raises(ValueError, match="must be a matrix of real numbers"):
         MaxMarginClassifier(memory="10KB").fit(X.toarray().astype(complex), y)

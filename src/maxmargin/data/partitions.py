@@ -146,6 +146,10 @@ class Partitions(ABC):
     rows_done: int = 0
 
     @abstractmethod
+    def encode(self, classes: np.ndarray, factors: np.ndarray | None) -> None:
+        """Set the classes, and the factor on the weights of the rows of each; before the first pass."""
+
+    @abstractmethod
     def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         """Apply a function to every partition, and merge the results in the order of the rows.
 
@@ -191,8 +195,6 @@ class ArrayPartitions(Partitions):
         float64, block by block.
     codes : ndarray of shape (n,)
     weights : ndarray of shape (n,), default=None
-    factors : ndarray of shape (classes,), default=None
-        The factor on the weight of every row of a class.
     block_bytes : int, default=BLOCK_BYTES
         Bytes of a block.
 
@@ -209,17 +211,19 @@ class ArrayPartitions(Partitions):
         X: Any,
         codes: np.ndarray,
         weights: np.ndarray | None = None,
-        factors: np.ndarray | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self.shape, self.sparse = X.shape, sp.issparse(X)
-        self._X, self._codes, self._weights, self._factors = X, codes, weights, factors
+        self._X, self._codes, self._weights, self._factors = X, codes, weights, None
         n, d = X.shape
         self.row_entries = X.nnz / max(n, 1) if self.sparse else float(d)
         # of sparse rows: a value of 8 bytes and an index of 4 for each entry, and a pointer of 8
         item = X.dtype.itemsize if X.dtype in (np.float32, np.float64) else 8
         row_bytes = self.row_entries * 12.0 + 8.0 if self.sparse else d * item
         self.row_bytes, self._rows = row_bytes, max(int(block_bytes / max(row_bytes, 1.0)), 1)
+
+    def encode(self, classes: np.ndarray, factors: np.ndarray | None) -> None:
+        self._factors = factors  # the codes are those of the classes
 
     def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:
         # One thread: blocks that fit into the caches make calls of NumPy so short that two threads wait for the
@@ -344,17 +348,15 @@ def check_finite(block: Rows) -> None:
         raise BadRowError(int(block.numbers[row]), f"column {column} {fault}, or leave the row out.")
 
 
-def check_least_cost(problem: Problem, block: Rows, weights: np.ndarray) -> None:
-    """Raise BadRowError at the first row of positive weight whose C s_i is below the domain."""
-    if problem.hard or problem.C * weights.min(initial=np.inf) >= 1.0 / LARGEST_COST:
-        return
-    bad = np.flatnonzero((weights > 0.0) & (problem.C * weights < 1.0 / LARGEST_COST))
-    if bad.size:
-        cost = problem.C * weights[bad[0]]
+def check_row_costs(problem: Problem, block: Rows, weights: np.ndarray) -> None:
+    """Raise BadRowError at the first row of positive weight whose C s_i is beyond the domain."""
+    costs = problem.C * weights
+    inside = problem.hard | ((costs >= 1.0 / LARGEST_COST) & (costs <= LARGEST_COST))
+    for i in np.flatnonzero(~inside & (weights > 0.0))[:1]:
         raise BadRowError(
-            int(block.numbers[bad[0]]),
-            f"C times its weight is {cost:.3g}, and fits take {1 / LARGEST_COST:g} and more: raise C, or the weight; "
-            "rows that are not to count have weight 0.",
+            int(block.numbers[i]),
+            f"C times its weight is {costs[i]:.3g}, and fits take {1 / LARGEST_COST:g} to {LARGEST_COST:g}: change C, "
+            "or the weight; rows that are not to count have weight 0.",
         )
 
 
@@ -503,7 +505,6 @@ class ClusterPartitions(Partitions):
         self._firsts = dict(zip(found.sizes, counts[:-1], strict=True))
 
     def encode(self, classes: np.ndarray, factors: np.ndarray | None) -> None:
-        """Set the classes, and the factor on the weights of the rows of each."""
         self._decode = partial(_decoded, classes, factors, self.sparse, self._firsts)
 
     def reduce(self, function: Callable[[Rows], M], interrupted: Callable[[], bool]) -> M | None:

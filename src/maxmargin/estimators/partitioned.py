@@ -104,12 +104,7 @@ def _fit_codes(
         part = slice(begin, begin + LABELS_PER_BLOCK)
         share = None if weights is None else weights[part]
         totals += np.bincount(np.maximum(codes[part], 0), share, classes.size)
-    class_weights = weights_of_classes(model, classes, totals)
-    costs = class_weights if weights is None else (weights * class_weights[codes])[weights > 0.0]
-    check_costs(problem, costs[costs > 0.0])
-    factors = None if model.class_weight is None else class_weights
-    partitions = ArrayPartitions(X, codes, weights, factors)
-    fit_partitions(model, problem, partitions, classes, class_weights, deadline)
+    fit_partitions(model, problem, ArrayPartitions(X, codes, weights), classes, totals, deadline)
 
 
 def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, deadline: Deadline) -> None:
@@ -125,8 +120,15 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any,
     y, sample_weight : array-like of shape (n,)
     deadline : Deadline
     """
-    check_solvable(model)
-    X, y = _checked_rows(X, y)
+    if not isinstance(getattr(X, "indices", None), np.memmap):  # a memory map is checked block by block
+        check_storage(X)
+    X = X.tocsr() if sp.issparse(X) else X
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise ValueError(
+            f"rows larger than memory must be a matrix of real numbers; got shape {X.shape} and type {X.dtype}: "
+            "convert the file once."
+        )
+    y = label_array(y, X.shape[0])
     weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
     parts = range(0, y.size, LABELS_PER_BLOCK)
@@ -166,13 +168,9 @@ def fit_cluster(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any
         classes = validation.distinct_labels(np.repeat(rows.names[rows.totals > 0.0], 2))
         total = dict(zip(rows.names.tolist(), rows.totals, strict=True))
         totals = np.array([total[label] for label in classes.tolist()])
-        class_weights = weights_of_classes(model, classes, totals)
-        if sample_weight is None:  # those of rows with sample weights are checked in the first pass
-            check_costs(problem, class_weights[class_weights > 0.0])
         validated = copy(model)  # a fit that fails leaves the model as it was
         validation.validate_rows(validated, rows.example)
-        rows.encode(classes, None if model.class_weight is None else class_weights)
-        fit_partitions(model, problem, rows, classes, class_weights, deadline)
+        fit_partitions(model, problem, rows, classes, totals, deadline)
         vars(model).pop("feature_names_in_", None)
         if hasattr(validated, "feature_names_in_"):
             model.feature_names_in_ = validated.feature_names_in_
@@ -192,25 +190,12 @@ def weights_of_classes(model: Any, classes: np.ndarray, totals: np.ndarray) -> n
     return factors
 
 
-def _checked_rows(X: Any, y: Any) -> tuple[Any, np.ndarray]:
-    """Return rows and labels whose shapes and types a partitioned fit can read."""
-    if not isinstance(getattr(X, "indices", None), np.memmap):  # a memory map is checked block by block
-        check_storage(X)
-    X = X.tocsr() if sp.issparse(X) else X
-    if X.ndim != 2 or X.dtype.kind not in "fiub":
-        raise ValueError(
-            f"rows larger than memory must be a matrix of real numbers; got shape {X.shape} and type {X.dtype}: "
-            "convert the file once."
-        )
-    return X, label_array(y, X.shape[0])
-
-
 def fit_partitions(
     model: Any,
     problem: Problem,
     partitions: Partitions,
     classes: np.ndarray,
-    class_weights: np.ndarray,
+    totals: np.ndarray,
     deadline: Deadline,
 ) -> None:
     """Fit a classifier to partitioned rows, and set its attributes.
@@ -220,9 +205,9 @@ def fit_partitions(
     model : MaxMarginClassifier
     problem : Problem
     partitions : Partitions
-        Rows with the numbers of their classes, and with their weights times `class_weights`.
     classes : ndarray of shape (classes,)
-    class_weights : ndarray of shape (classes,)
+    totals : ndarray of shape (classes,)
+        The sum of the sample weights of each class.
     deadline : Deadline
         That of the whole fit.
 
@@ -232,6 +217,9 @@ def fit_partitions(
         If partitioned fits do not solve the problem; the message names the remedy.
     """
     check_solvable(model)
+    class_weights = weights_of_classes(model, classes, totals)
+    check_costs(problem, class_weights[class_weights > 0.0])  # those of rows are checked in the first pass
+    partitions.encode(classes, None if model.class_weight is None else class_weights)
     names = [None] if classes.size == 2 else list(classes)
     require_weight_memory(2 * len(names), partitions.shape[1])  # as in fits of rows in memory
     reporter = Reporter(model)
@@ -258,13 +246,9 @@ def check_solvable(model: Any) -> None:
             "rows that do not fit in memory are fitted with a soft margin in the 2-norm only: set p=2, norm_power=2 "
             "and a finite C, or fit a sample of the rows, or give the memory for all."
         )
-    wrong = ""
-    if model.algorithm != "auto":
-        wrong = f"choose the algorithm themselves; got algorithm={model.algorithm!r}"
-    elif model.warm_start:
-        wrong = "start from a sample of the rows, not from the last fit"
-    if wrong:
+    if model.algorithm != "auto" or model.warm_start:
         raise ValueError(
-            f"fits of rows in partitions {wrong}: change the parameter, or fit rows in memory: leave out memory=, or "
-            "gather a Dask collection with X.compute(), a Spark frame with X.toPandas()."
+            'fits of rows in partitions choose algorithm and start themselves: set algorithm="auto" and '
+            "warm_start=False, or fit rows in memory: leave out memory=, or gather a Dask collection with X.compute(), "
+            "a Spark frame with X.toPandas()."
         )

@@ -88,15 +88,9 @@ def _verify_on_cluster(model: Any, X: Any, y: Any, sample_weight: Any) -> Certif
         try:
             rows = cluster_rows(X, y, sample_weight, getattr(model, "feature_names_in_", None))
             opened.enter_context(closing(rows))
-            rows.encode(model.classes_, _factors(model))
         except ValueError as error:
             raise CertificateError(str(error)) from None
         return _verify_model(model, rows)
-
-
-def _factors(model: Any) -> np.ndarray | None:
-    """Return the factors on the weights of the classes of a model; None for ones."""
-    return None if (model.class_weight_ == 1.0).all() else model.class_weight_
 
 
 def _proofs(model: Any) -> dict[Any, Inseparable]:
@@ -106,6 +100,7 @@ def _proofs(model: Any) -> dict[Any, Inseparable]:
 
 def _verify_model(model: Any, partitions: Partitions) -> Certificate | Certificates:
     """Recompute the bounds of a linear model's certificate, and its proofs that there is no separator, in passes."""
+    partitions.encode(model.classes_, None if (model.class_weight_ == 1.0).all() else model.class_weight_)
     try:
         found = verify_partitions(model, partitions)
     except BadRowError as error:
@@ -131,4 +126,4 @@ def verify_stored(model: Any, stored: Table) -> Certificate | Certificates:
     require_linear_certificate(model)
     same = np.array_equal(stored.classes, model.classes_)
     require(same, f"the classes of the files, {stored.classes.tolist()}, are not those of the model.")
-    return _verify_model(model, ArrayPartitions(stored.X, stored.codes, None, _factors(model)))
+    return _verify_model(model, ArrayPartitions(stored.X, stored.codes))

@@ -52,10 +52,8 @@ class NearestRows:
         y = signs_of(block.rows)
         margins = block.margins(y, self.z)
         places = np.flatnonzero((margins < self.reach) & (block.weights > 0.0))
-        return replace(
-            block.bound_sums(y, self.z, margins),
-            near=block.near(places, margins[places], margins, self.nearest),
-        )
+        near = block.near(places, margins[places], margins, self.nearest)
+        return block.bound_sums(y, self.z, margins)._replace(near=near)
 
 
 @dataclass(eq=False)

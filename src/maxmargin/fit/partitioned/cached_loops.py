@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -170,7 +169,7 @@ class LoopsRun:
         """Return the sums of a block, for z and for the dual variables at the beginning of the pass."""
         scored, y = Block(self.coordinates, block), signs_of(block, self.fit.positive)
         dual = scored.dual_sums(y, np.abs(self.at_start[block.numbers]))
-        return replace(scored.bound_sums(y, z, scored.margins(y, z)), dual=dual)
+        return scored.bound_sums(y, z, scored.margins(y, z))._replace(dual=dual)
 
     def _descend(self, block: Rows) -> None:
         """Sweep a block and the kept rows; keep those of the smallest `_LoadedRows.distances`."""

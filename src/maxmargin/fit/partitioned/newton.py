@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,10 +38,6 @@ from .sample import MAX_IDLE, DrawnRows, draw_rows
 
 if TYPE_CHECKING:
     from .solve import PartitionedProblem, PassFit, Proof
-
-# Points between the last two ones at which a pass evaluates the objective, as shares of the way: a step that is too
-# long costs no pass of its own. More points take more time for each row.
-STEP_SHARES = np.array([0.0625, 0.125, 0.25, 0.5, 0.75])
 
 # The literals below were chosen on adult, web, mnist and generated normal rows, with 5 and 10 % of the rows in memory
 # and C in {0.01, 1, 100}, and not tuned further.
@@ -85,19 +81,14 @@ class NewtonQuery:
         if problem.loss == "hinge":
             inside = np.abs(1.0 - margins) < 0.5 * self.width
             curvature = np.where(inside, problem.C * block.weights / self.width, 0.0)
-        on_step, dual = np.zeros(STEP_SHARES.size), None
+        dual = None
         if self.last is not None:
-            before = block.margins(y, self.last.z)
-            for k, share in enumerate(STEP_SHARES):
-                on_step[k] = problem.losses(before + share * (margins - before), block.weights).sum()
-            dual = block.implied_sums(y, self.last, before, margins)
+            dual = block.implied_sums(y, self.last, block.margins(y, self.last.z), margins)
         step = StepSums(
-            on_step,
-            block.coordinates.combine(block.X, slope * y),
-            block.coordinates.products(block.X, curvature),
+            block.coordinates.combine(block.X, slope * y), block.coordinates.products(block.X, curvature)
         )
         found = block.bound_sums(y, self.z, margins)
-        return replace(found, dual=dual, near=self._near(block, margins), step=step)
+        return found._replace(dual=dual, near=self._near(block, margins), step=step)
 
     def _near(self, block: Block, margins: np.ndarray) -> Near:
         """Return the rows within reach of the margin."""
@@ -266,7 +257,7 @@ class NewtonRun:
     error : float
         An estimate of the root mean square error of the scores at z: at first the difference between the solutions of
         the sample and of half of it.
-    last, last_move, last_objective : Linearisation or None, float, float
+    last, last_move, objective : Linearisation or None, float, float
         The step that led to z, the root mean square of its change of the scores, and the objective at its beginning.
     radius : float
         The trust region: the longest next step, as `last_move`.
@@ -284,7 +275,8 @@ class NewtonRun:
         self.z, half = start
         self.error = self._mean_move(self.z - half)
         self.last: Linearisation | None = None
-        self.last_objective, self.last_move, self.radius = np.inf, np.inf, np.inf
+        self.objective, self.last_move, self.radius = np.inf, np.inf, np.inf
+        self.gradient = np.zeros(self.z.size)
         lengths = row_norms(drawn.rows.X)
         self.mean_length = float(self._mean(lengths)) or 1.0
         self._lengths = lengths / self.mean_length
@@ -318,51 +310,42 @@ class NewtonRun:
             return
         assert sums.step is not None
         assert sums.near is not None
-        if not self._step_back(query, sums.step.on_step, objective):
-            self.last_objective = objective
-            self._step(query, sums.step, sums.near.pruned(), objective)
+        if not self._step_back(query, sums.step, objective):
+            self._step(query, sums.step, sums.near.pruned())
 
-    def _step_back(self, query: NewtonQuery, on_step: np.ndarray, objective: float) -> bool:
-        """Set the radius by the best point on the last step; move back to it if the end is worse than the beginning.
+    def _step_back(self, query: NewtonQuery, sums: StepSums, objective: float) -> bool:
+        """Set the radius by the last step, at whose end are these sums; if it is worse than the beginning, move back.
 
-        Points are the beginning, the end, and those between both that the pass evaluated. Return whether z was moved.
+        Return whether z was moved. The best point on the step is taken to be that of the cubic function with the values
+        and slopes of both ends.
         """
-        if query.last is None:
-            return False
-        begin, step = query.last.z, query.z - query.last.z
-        share, least = self._best_point(begin, step, objective, on_step)
-        if share == 1.0:
+        last, gradient = query.last, self.coordinates.regular * query.z - sums.slope
+        share = 1.0
+        if last is not None:
+            step = query.z - last.z
+            begin, end = float(self.gradient @ step), float(gradient @ step)
+            if end > 0.0 > begin:
+                middle = begin + end - 3.0 * (objective - self.objective)
+                root = np.sqrt(middle * middle - begin * end)
+                share = float(1.0 - (end + root - middle) / (end - begin + 2.0 * root))
             # four times: 6, 10, 10 passes to 1e-4 for web at C = 0.01, 1, 100, in place of 6, 6, 9
             self.radius = max(self.radius, 2.0 * self.last_move)
-        else:
-            self.radius = max(share, 0.1) * self.last_move
-        if not objective > self.last_objective:
-            return False
-        self.z, self.last_objective, self.last = begin + share * step, least, None
-        self.error = min(2.0 * self.error, self.radius)
-        return True
+            if share < 1.0:
+                self.radius = max(share, 0.1) * self.last_move
+            if objective > self.objective:
+                self.z, self.last = last.z + share * step, None
+                self.error = min(2.0 * self.error, self.radius)
+                return True
+        self.objective, self.gradient = objective, gradient
+        return False
 
-    def _best_point(
-        self, begin: np.ndarray, step: np.ndarray, objective: float, on_step: np.ndarray
-    ) -> tuple[float, float]:
-        """Return the share of the last step at which the objective is the least, and the objective there.
-
-        Of values that are equal up to rounding the end of the step, or its beginning, is the best.
-        """
-        points = begin + STEP_SHARES[:, None] * step
-        values = 0.5 * np.einsum("ij,ij->i", points * self.coordinates.regular, points) + on_step
-        values = np.append((objective, self.last_objective), values)
-        values[2:] += 1e-12 * abs(objective)  # sums in different orders
-        k = int(np.argmin(values))
-        return (1.0, 0.0, *STEP_SHARES.tolist())[k], float(values[k])
-
-    def _step(self, query: NewtonQuery, sums: StepSums, near: Near, objective: float) -> None:
-        """Move to the solution of the local model, not farther than the model is accurate."""
+    def _step(self, query: NewtonQuery, sums: StepSums, near: Near) -> None:
+        """Move to the solution of the local model at a point, not farther than the model is accurate."""
         hinge = self.problem.loss == "hinge"
         reach = float(near.distances.max()) if near.distances.size >= self.nearest else query.reach
         metric = regularised(self.coordinates, sums.curvature)
         model = self._local_model(query, sums, near)
-        accuracy = 1e-2 * self.fit.stopping.tol * max(abs(objective), 1e-300)
+        accuracy = 1e-2 * self.fit.stopping.tol * max(abs(self.objective), 1e-300)
         interrupted = self.fit.stopping.deadline.interrupted
 
         def solve(weight: float) -> Trial | None:
@@ -461,12 +444,6 @@ def longest_step(solve: Callable[[float], Trial | None], longest: float) -> Tria
     return best or last
 
 
-# Factors of C that are tried on half of the sample, and compared by the objective on the other half. With few rows for
-# each column the solution of the sample at C itself fits the noise of the sample, and a smaller C is a better start:
-# on web (49,749 x 300) with 5,000 rows at C = 1 it halves the objective of the first pass.
-COST_FACTORS = (1.0, 2.0**-3, 2.0**-6, 2.0**-9)
-
-
 def rows_in_memory(memory: float, columns: int) -> int:
     """Return the number of rows, gathered ones and the sample, that fit in 0.6 of so many bytes.
 
@@ -486,36 +463,6 @@ def draw_sample(fit: PartitionedProblem) -> DrawnRows | None:
     n, d = fit.partitions.shape
     rows = min(rows_in_memory(fit.memory, d), max(n // 10, 100 * (d + 1), 20_000))
     return draw_rows(fit.partitions, len(fit.classes), rows, fit.seed, fit.stopping.deadline.interrupted)
-
-
-def start_point(
-    problem: Problem, drawn: DrawnRows, positive: int, deadline: Deadline, seed: int
-) -> tuple[Primal, Primal]:
-    """Return the solution of the sample, and that of half of it: their difference estimates the error of both.
-
-    Of the factors COST_FACTORS of C the best one for the other half of the sample is taken; with more than 100 rows a
-    column the others take time, and are not better.
-    """
-    size = drawn.factors.size
-    half, rest = drawn.some(np.arange(0, size, 2)), drawn.some(np.arange(1, size, 2))
-    many = size >= 100 * drawn.rows.X.shape[1]
-    tried = []
-    for share in COST_FACTORS[:1] if many else COST_FACTORS:
-        point = solve_in_memory(replace(problem, C=problem.C * share), half, positive, deadline, seed)
-        tried.append((_objective(problem, rest, positive, point), share, point))
-        if deadline.interrupted():
-            break
-    _, share, point = min(tried, key=lambda one: one[0])
-    # for the sample, which has twice as many rows, a larger C is the best one
-    whole = replace(problem, C=problem.C * min(1.0, 2.0 * share))
-    return solve_in_memory(whole, drawn, positive, deadline, seed), point
-
-
-def _objective(problem: Problem, drawn: DrawnRows, positive: int, point: Primal) -> float:
-    """Return the objective at a point, estimated from drawn rows, each of which stands for `factors` rows."""
-    margins = signs_of(drawn.rows, positive) * (np.asarray(drawn.rows.X @ point.w) + point.b)
-    square = problem.norm2(float(point.w @ point.w), point.b)
-    return problem.primal(square**0.5, margins, drawn.factors)
 
 
 def solve_in_memory(
@@ -538,7 +485,9 @@ def newton_passes(fit: PassFit) -> Iterator[None]:
     if drawn is None:  # stopped
         return
     seed, size = fit.whole.seed, drawn.factors.size
-    points = start_point(fit.problem, drawn, fit.positive, fit.stopping.deadline, seed)
+    half = drawn.some(np.arange(0, size, 2))
+    deadline = fit.stopping.deadline
+    points = [solve_in_memory(fit.problem, rows, fit.positive, deadline, seed) for rows in (drawn, half)]
     kept = max(size // 3, 2)  # rows of the sample; the others make room for rows near the margin
     sample = drawn.some(np.sort(np.random.default_rng(seed).permutation(size)[:kept]))
     start = tuple(fit.coordinates.vector(point.w, point.b) for point in points)

@@ -7,7 +7,7 @@ the sums that their bound consists of.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from ...certificates.row_pass import (
     score_errors,
 )
 from ...data.door import LARGEST
-from ...data.partitions import Rows, check_finite, check_least_cost
+from ...data.partitions import Rows, check_finite, check_row_costs
 from ...numerics.sums import Plain, row_norms
 from ...problem.problem import Problem
 
@@ -156,15 +156,12 @@ class StepSums(NamedTuple):
 
     Attributes
     ----------
-    on_step : ndarray of shape (5,)
-        Losses at STEP_SHARES of the last step; 0 without one.
     slope : ndarray of shape (size,)
         sum -phi'(m_i) y_i x_i, phi being the loss of a row of the margin m_i.
     curvature : ndarray of shape (size, size)
         sum phi''(m_i) x_i x_i', phi being a smoothed hinge for the hinge.
     """
 
-    on_step: np.ndarray
     slope: np.ndarray
     curvature: np.ndarray
 
@@ -173,8 +170,7 @@ class StepSums(NamedTuple):
         return StepSums(*(a + b for a, b in zip(self, other, strict=True)))
 
 
-@dataclass(frozen=True, eq=False)
-class Sums:
+class Sums(NamedTuple):
     """What a pass computes over rows for one binary problem.
 
     Attributes
@@ -200,13 +196,10 @@ class Sums:
 
     def merge(self, other: Sums) -> Sums:
         """Return the results for the rows of both."""
+        data, point = self.data.merge(other.data), self.point.merge(other.point)
+        parts: Any = zip(self[3:], other[3:], strict=True)
         return Sums(
-            self.data.merge(other.data),
-            max(self.longest, other.longest),
-            self.point.merge(other.point),
-            None if self.dual is None or other.dual is None else self.dual.merge(other.dual),
-            None if self.near is None or other.near is None else self.near.merge(other.near),
-            None if self.step is None or other.step is None else self.step.merge(other.step),
+            data, max(self.longest, other.longest), point, *(one and one.merge(two) for one, two in parts)
         )
 
 
@@ -220,7 +213,7 @@ def pass_sums(coordinates: Coordinates, query: Query, rows: Rows) -> Sums:
     parts = rows.blocks(max((1 << 18) // max(coordinates.size, 1), 1))
     found = reduce(Sums.merge, (query(Block(coordinates, part)) for part in parts))
     # a partition returns no more rows than are asked for
-    return replace(found, near=found.near.pruned() if found.near else None)
+    return found._replace(near=found.near and found.near.pruned())
 
 
 class Block:
@@ -245,7 +238,7 @@ class Block:
         self.X = X if sp.issparse(X) else np.ascontiguousarray(X, dtype=float)
         self.norms = row_norms(self.X)
         self.weights = np.where(rows.codes >= 0, rows.weights, 0.0)
-        check_least_cost(coordinates.problem, rows, self.weights)
+        check_row_costs(coordinates.problem, rows, self.weights)
         d = X.shape[1]
         self.products = row_projections(self.X, self.weights, np.arange(1.0, d + 1.0), rows.numbers)
         if not (self.norms.max(initial=0.0) <= LARGEST and np.isfinite(self.products.sum())):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,7 +29,7 @@ class ClaimedBounds:
         y = signs_of(block.rows, self.positive)
         found = block.bound_sums(y, self.z, block.margins(y, self.z), by_terms=True)
         before, after = block.margins(y, self.step.z), block.margins(y, self.end)
-        return replace(found, dual=block.implied_sums(y, self.step, before, after))
+        return found._replace(dual=block.implied_sums(y, self.step, before, after))
 
 
 def verify_partitions(model: Any, partitions: Partitions) -> Certificate | Certificates:
