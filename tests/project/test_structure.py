@@ -127,7 +127,7 @@ MaxMarginClassifier().fit([[0.0], [1.0]], [0, 1]).predict([[0.0]])
 assert not {"dask", "distributed"} & sys.modules.keys()
 """
     names = run_python("-c", code).split()
-    heavy = ("numba", *(f"maxmargin.{name}" for name in ("readers", "data", "fit.partitioned", "algorithms")))
+    heavy = ("numba", *(f"maxmargin.{name}" for name in ("readers", "data", "partitions", "algorithms")))
     assert [name for name in names if name.startswith(heavy)] == []
     return sum(name.startswith("maxmargin") for name in names)
 

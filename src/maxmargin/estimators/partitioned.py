@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data.door import check_costs
-from ..data.partitions import ArrayPartitions, BadRowError, Partitions, class_codes
 from ..fit.deadline import Deadline, Reporter
-from ..fit.partitioned.solve import PartitionedProblem, solve_soft_margins
 from ..fit.report import Stopping
 from ..numerics.columns import check_storage, label_array
 from ..numerics.files import place_of
 from ..numerics.sizes import draw_seeds, one_thread, parse_bytes, require_weight_memory
+from ..partitions.blocks import ArrayPartitions, BadRowError, Partitions, class_codes
+from ..partitions.solve import PartitionedProblem, solve_soft_margins
 from ..problem.problem import Problem, Status
 from ..readers.row_cache import IN_MEMORY_COPIES, bytes_of, open_rows
 from ..readers.sources import loaded
@@ -153,9 +153,9 @@ def cluster_rows(
         Whether to stop, which raises ReadingStoppedError. By default never.
     """
     if place_of(X) == "spark":
-        from ..data.spark import SparkPartitions as Found
+        from ..partitions.spark import SparkPartitions as Found
     else:
-        from ..data.dask import DaskPartitions as Found
+        from ..partitions.dask import DaskPartitions as Found
 
     return Found(X, y, sample_weight, names, interrupted)
 

@@ -81,10 +81,10 @@ def _lazy(model: Any, method: str, X: Any) -> Any:
         vars(plain).pop(name, None)
     function = getattr(plain, method)
     if place_of(X) == "spark":
-        from ..data.spark import with_result
+        from ..partitions.spark import with_result
 
         return with_result(function, X, getattr(model, "feature_names_in_", None), columns)
-    from ..data import dask
+    from ..partitions import dask
 
     dask.check_columns(X)
     validate_rows(model, dask.example_row(X, columns), reset=False)

@@ -12,11 +12,11 @@ from ..certificates.certificate import Certificate, CertificateError, Certificat
 from ..certificates.training_data import nothing_to_verify
 from ..certificates.verdicts import Checked, Inseparable
 from ..certificates.verification import verdicts_about
-from ..data.partitions import ArrayPartitions, BadRowError, Partitions
 from ..estimators.partitioned import cluster_rows
-from ..fit.partitioned.verification import verify_partitions
 from ..numerics.files import place_of
 from ..numerics.sizes import one_thread
+from ..partitions.blocks import ArrayPartitions, BadRowError, Partitions
+from ..partitions.verification import verify_partitions
 from ..readers.row_cache import open_rows
 from ..readers.table import Expected, Table, expected_of
 from ..separability.passes import verify_in_passes

@@ -18,11 +18,11 @@ import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate, require, require_rows, require_weights
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
-from ..data.partitions import Partitions, Rows, signs_of
 from ..fit.deadline import Deadline
-from ..fit.partitioned.passes import Block, Coordinates, Sums, empty_certificate, pass_sums
-from ..fit.partitioned.sample import MAX_IDLE, draw_rows, with_rows
 from ..numerics.progress import announce
+from ..partitions.blocks import Partitions, Rows, signs_of
+from ..partitions.passes import Block, Coordinates, Sums, empty_certificate, pass_sums
+from ..partitions.sample import MAX_IDLE, draw_rows, with_rows
 from ..problem.problem import Problem, stopped_reason
 from .search import about_all_rows
 

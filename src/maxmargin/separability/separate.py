@@ -24,12 +24,12 @@ from ..algorithms.normalised.base import NormalisedAlgorithm
 from ..certificates.gram import check_kernel
 from ..certificates.verdicts import LinearSeparator, Undecided, Verdict
 from ..data.door import check_entries
-from ..data.partitions import ArrayPartitions, Rows
 from ..fit.deadline import Deadline
-from ..fit.partitioned.newton import rows_in_memory
 from ..kernels.functions import Kernel, Linear, Precomputed, kernel_named
 from ..numerics.columns import dominant, rows_and_labels, without_empty_columns
 from ..numerics.sizes import is_real, one_thread, parse_bytes, require_weight_memory
+from ..partitions.blocks import ArrayPartitions, Rows
+from ..partitions.newton import rows_in_memory
 from ..problem.problem import Problem
 from ..readers.row_cache import IN_MEMORY_COPIES, bytes_of
 from ..readers.sources import loaded

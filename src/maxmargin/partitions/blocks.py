@@ -17,11 +17,11 @@ from typing import Any, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from ..data.door import LARGEST, LARGEST_COST, beyond
 from ..numerics.columns import bad_label, canonical, first_beyond
 from ..numerics.progress import READING_STOPPED, ReadingStoppedError
 from ..problem.multiclass import class_numbers
 from ..problem.problem import Problem
-from .door import LARGEST, LARGEST_COST, beyond
 
 # Bytes of a block of rows that is read and processed at a time: it fits into the caches of a processor with its
 # temporaries. Smaller blocks take more calls of NumPy, larger ones more memory.

@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...algorithms.online.dual_coordinate_descent import Descend
-from ...certificates.row_pass import bound_of_dual
-from ...data.partitions import ArrayPartitions, Rows, release_pages, signs_of
-from ...data.rows import Patterns
-from ...engine.sweep import objective_gap, repeat, score_rows, shuffled
-from ..best import Primal
-from ..schedules import ENTRIES_PER_CALL
+from ..algorithms.online.dual_coordinate_descent import Descend
+from ..certificates.row_pass import bound_of_dual
+from ..data.rows import Patterns
+from ..engine.sweep import objective_gap, repeat, score_rows, shuffled
+from ..fit.best import Primal
+from ..fit.schedules import ENTRIES_PER_CALL
+from .blocks import ArrayPartitions, Rows, release_pages, signs_of
 from .passes import Block, Sums
 from .sample import MAX_IDLE
 

@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ...certificates.certificate import ImpliedDual
-from ...certificates.row_pass import bound_of_dual, slopes
-from ...data.partitions import signs_of
-from ...data.rows import Patterns
-from ...numerics.sums import EPS, row_norms
-from ...problem.problem import Problem
-from ...solvers.linear_systems import Solve, factor
-from ..best import Primal
-from ..deadline import Deadline
-from ..report import Stopping, Task
-from ..solve import solve
+from ..certificates.certificate import ImpliedDual
+from ..certificates.row_pass import bound_of_dual, slopes
+from ..data.rows import Patterns
+from ..fit.best import Primal
+from ..fit.deadline import Deadline
+from ..fit.report import Stopping, Task
+from ..fit.solve import solve
+from ..numerics.sums import EPS, row_norms
+from ..problem.problem import Problem
+from ..solvers.linear_systems import Solve, factor
+from .blocks import signs_of
 from .passes import Block, Coordinates, Linearisation, Near, StepSums, Sums
 from .sample import MAX_IDLE, DrawnRows, draw_rows
 

@@ -21,7 +21,7 @@ from dask.delayed import delayed
 
 from ..numerics.columns import ENCODE, canonical, plain_labels
 from ..numerics.files import place_of
-from .partitions import Block, ClusterPartitions, M, block_of, merged
+from .blocks import Block, ClusterPartitions, M, block_of, merged
 
 # Seconds between two checks whether to stop: well below the second in which a fit ends, and rare beside messages.
 POLL = 0.2

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...certificates.certificate import Certificate, Certificates, check_support, require
-from ...certificates.row_pass import Bounds, bound_of_dual, combine_sides
-from ...certificates.verification import check_claim, verify_parts
-from ...data.partitions import Partitions, signs_of
+from ..certificates.certificate import Certificate, Certificates, check_support, require
+from ..certificates.row_pass import Bounds, bound_of_dual, combine_sides
+from ..certificates.verification import check_claim, verify_parts
+from .blocks import Partitions, signs_of
 from .passes import Block, Coordinates, Linearisation, Sums, pass_sums
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.partitions import Partitions, Rows
+from .blocks import Partitions, Rows
 from .passes import Near
 
 MAX_IDLE = 8  # passes without a better bound after which a fit or a search has stalled

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ...certificates.certificate import Certificate, Fingerprint, row_projections
-from ...certificates.row_pass import (
+from ..certificates.certificate import Certificate, Fingerprint, row_projections
+from ..certificates.row_pass import (
     DualSums,
     PointSums,
     Side,
@@ -26,10 +26,10 @@ from ...certificates.row_pass import (
     primal_side,
     score_errors,
 )
-from ...data.door import LARGEST
-from ...data.partitions import Rows, check_finite, check_row_costs
-from ...numerics.sums import Plain, row_norms
-from ...problem.problem import Problem
+from ..data.door import LARGEST
+from ..numerics.sums import Plain, row_norms
+from ..problem.problem import Problem
+from .blocks import Rows, check_finite, check_row_costs
 
 
 @dataclass(frozen=True)

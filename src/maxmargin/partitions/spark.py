@@ -20,7 +20,7 @@ from pyspark.sql.functions import floor  # pyright: ignore[reportMissingImports]
 from pyspark.sql.types import ArrayType, DoubleType, StructType  # pyright: ignore[reportMissingImports]
 
 from ..numerics.columns import ENCODE, canonical
-from .partitions import (
+from .blocks import (
     BadRowError,
     Block,
     ClusterPartitions,

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...certificates.certificate import Certificate, Fingerprint, ImpliedDual
-from ...data.door import check_rows
-from ...data.partitions import ArrayPartitions, Partitions
-from ...problem.problem import Problem, Status
-from ..best import Best, Primal
-from ..deadline import Deadline, solve_tasks
-from ..policy import Stage
-from ..report import Solution, Stopping
-from ..solve import Fit
-from ..state import Progress
+from ..certificates.certificate import Certificate, Fingerprint, ImpliedDual
+from ..data.door import check_rows
+from ..fit.best import Best, Primal
+from ..fit.deadline import Deadline, solve_tasks
+from ..fit.policy import Stage
+from ..fit.report import Solution, Stopping
+from ..fit.solve import Fit
+from ..fit.state import Progress
+from ..problem.problem import Problem, Status
+from .blocks import ArrayPartitions, Partitions
 from .cached_loops import loops_passes
 from .newton import draw_sample, newton_passes, rows_in_memory
 from .passes import Coordinates, Query, Sums, empty_certificate, pass_sums
