@@ -94,4 +94,5 @@ def test_what_needs_all_rows_in_memory_is_refused(in_passes, tmp_path):
     path = tmp_path / "rows.csv"
     assert "leave out --kernel" in refused("separate", path, "--memory", "60KB", "--kernel", "rbf")
     path.write_text("a,label\n1,1\n2,2\n3,3\n")
+    run("separate", path, "--memory", "60KB")  # the first time, the command also says where it keeps the rows
     assert "holds 3" in refused("separate", path, "--memory", "60KB")

@@ -129,7 +129,7 @@ def check(
 
 def _check_in_passes(model: Path, data: Path, columns: Any) -> tuple[Any, Any, Any]:
     """Return a model, its rows on disk, and its recomputed certificate, where the data exceed the memory."""
-    from ..inspection.verification import require_linear_certificate, verify_stored
+    from ..inspection.passes import require_linear_certificate, verify_stored
     from ..io.model_file import load
     from ..readers.table import expected_of
     from .data import stored_rows

@@ -14,7 +14,7 @@ Research Letters 35, 2007 (candidates in floating point, decisions in exact arit
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,15 +28,13 @@ from ..fit.deadline import Deadline
 from ..kernels.functions import Kernel, Linear, Precomputed, kernel_named
 from ..numerics.columns import dominant, rows_and_labels, without_empty_columns
 from ..numerics.sizes import is_real, one_thread, parse_bytes, require_weight_memory
-from ..partitions.blocks import ArrayPartitions, Rows
-from ..partitions.newton import rows_in_memory
 from ..problem.problem import Problem
-from ..readers.row_cache import IN_MEMORY_COPIES, bytes_of
-from ..readers.sources import loaded
-from ..readers.table import Table
 from .kernel import KernelSearch
 from .linear import LinearSearch
-from .passes import PassSearch, signs_of
+
+if TYPE_CHECKING:
+    from ..partitions.blocks import Rows
+    from ..readers.table import Table
 
 
 @one_thread()
@@ -181,6 +179,13 @@ def separate_stored(
     limit = parse_bytes(memory)
     (problem, method), deadline = _asked(p, bias, tol, max_time, algorithm), Deadline(max_time)
     options = {"deadline": deadline, "kernel": Linear(), "algorithm": method}
+
+    # only here: rows in memory need neither readers nor partitions
+    from ..partitions.blocks import ArrayPartitions, signs_of
+    from ..partitions.newton import rows_in_memory
+    from ..readers.row_cache import IN_MEMORY_COPIES, bytes_of
+    from ..readers.sources import loaded
+    from .passes import PassSearch
 
     def decide_held(held: Rows, tol: float) -> Verdict:
         """Return the verdict on rows in memory."""
