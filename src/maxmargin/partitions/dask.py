@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -144,7 +145,20 @@ class DaskPartitions(ClusterPartitions):
     def reduce_blocks(
         self, function: Callable[[int, int, Block], M], interrupted: Callable[[], bool]
     ) -> M | None:
-        return run(self._client, self._tree, function, interrupted)
+        client = self._client
+        if client is None:
+            return _computed(self._tree(function), interrupted)
+        # sent as a task, not scattered: a worker that dies with it costs no more than its partitions. The warning about
+        # large tasks is for those that repeat their arguments.
+        with config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
+            sent = client.submit(_itself, function, pure=False)
+        try:
+            return _result(client.compute(self._tree(sent), retries=RETRIES), interrupted)
+        except CancelledError as lost:
+            raise RuntimeError(
+                "Dask has lost rows with the worker that held them, and cannot compute them again, as they were "
+                "scattered: make the collections from files, or from arrays with dask.array.from_array."
+            ) from lost
 
     def _tree(self, function: Any) -> Any:
         """Return the task that merges the results of all partitions, as a tree in the order of the rows."""
@@ -245,36 +259,6 @@ def default_client() -> Any:
     return client
 
 
-def run(
-    client: Any, task: Callable[[Any], Any], shared: Any, interrupted: Callable[[], bool] = lambda: False
-) -> Any:
-    """Compute a task, and return its result; None if interrupted.
-
-    Parameters
-    ----------
-    client : distributed.Client or None
-    task : callable
-        Returns the Delayed object, from `shared`.
-    shared : object
-        What many tasks need; each worker gets it once.
-    interrupted : callable
-        Called every POLL seconds; without a client, before and after each task, in the thread of the caller.
-    """
-    if client is None:
-        return _computed(task(shared), interrupted)
-    # sent as a task, not scattered: a worker that dies with it costs no more than its partitions. The warning about
-    # large tasks is for those that repeat their arguments.
-    with config.set({"distributed.admin.large-graph-warning-threshold": sys.maxsize}):
-        sent = client.submit(_itself, shared, pure=False)
-    try:
-        return _result(client.compute(task(sent), retries=RETRIES), interrupted)
-    except CancelledError as lost:
-        raise RuntimeError(
-            "Dask has lost rows with the worker that held them, and cannot compute them again, as they were scattered: "
-            "make the collections from files, or from arrays with dask.array.from_array."
-        ) from lost
-
-
 class _StoppedError(Exception):
     """Ends the scheduler that runs in this process."""
 
@@ -308,10 +292,8 @@ def _result(future: Any, interrupted: Callable[[], bool]) -> Any:
         while not future.done():
             if interrupted():
                 return None
-            try:
+            with suppress(TimeoutError):
                 distributed.wait(future, timeout=POLL)
-            except TimeoutError:
-                continue
         return future.result()
     finally:
         if not future.done():
