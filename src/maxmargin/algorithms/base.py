@@ -207,7 +207,7 @@ class Algorithm(ABC):
         """Return the plan for a problem."""
 
     def measure(self, run: Any) -> dict[str, float]:
-        """Return numbers of the algorithm itself, from the state of a run (`fit.state`) after its last evaluation."""
+        """Return numbers of the algorithm itself, from the state of a run (`fit.runs`) after its last evaluation."""
         return {}
 
 

@@ -136,7 +136,7 @@ class Patterns(_RowSet):
         self.large = self.entries * X.dtype.itemsize >= 32e6
         self.side_by_side = 32 if self.large else 1  # memory is read in sequence
         self.square = square = row_squares(X)
-        self.longest2 = float(square.max(initial=0.0))
+        self.lengths, self.longest2 = row_norms(X, squares=square), float(square.max(initial=0.0))
         self._squares: dict[float, np.ndarray] = {2.0: square}
         self._centred: dict[Problem, CentredRows] = {}
         self._making = Lock()
@@ -150,10 +150,6 @@ class Patterns(_RowSet):
         index = np.uint32 if max(X.nnz, self.d) <= _SMALL_INDEX else np.uint64
         data = None if (X.data == 1.0).all() else writable(X.data)
         return Sparse(_unsigned(X.indptr, index), _unsigned(X.indices, index), data, None)
-
-    @cached_property
-    def lengths(self) -> np.ndarray:
-        return row_norms(self.X, squares=self.square)
 
     def squares(self, p: float, rho: float = 0.0) -> np.ndarray:
         if p not in self._squares:

@@ -26,8 +26,8 @@ from ..solvers.decomposition import KernelRows
 from .best import Primal
 from .deadline import Deadline
 from .report import Task
+from .runs import GramRun, LinearRun
 from .schedules import CONVERGED_GAP, SCHEDULES
-from .state import GramRun, Run
 
 
 class Epoch(NamedTuple):
@@ -189,7 +189,7 @@ def run(
     own = algorithm.for_rows(n, lambda numbers: numbers[used])
     settings = own, tol or 1e-3, rng, deadline.interrupted  # parameters that are None follow from the tol
     if kernel is None:
-        state: Any = Run(Task(problem, Patterns(X[used]), signs[used], weights[used]), *settings)
+        state: Any = LinearRun(Task(problem, Patterns(X[used]), signs[used], weights[used]), *settings)
     else:
         kernel = kernel if isinstance(kernel, Kernel) else kernel_named(kernel, X, "scale", 3, 0.0)
         rows = KernelRows(kernel, kernel.part(X, used), 1000.0)  # of megabytes
@@ -231,7 +231,7 @@ def run(
 def _certified(state: Any, w: np.ndarray, b: float) -> tuple[float, float]:
     """Return the certified bounds by the iterate (w, b) and by the best dual variables."""
     problem, patterns, alpha = state.problem, state.patterns, state.best.alpha
-    if isinstance(state, Run):
+    if isinstance(state, LinearRun):
         found: Any = certify(problem, state.task.sample, w, b, alpha)
     else:
         sample = KernelSample(patterns.rows.kernel, patterns.rows.X)

@@ -1,8 +1,8 @@
 """Schedules: the rows that an algorithm visits, their order, and the number of visits.
 
-A schedule is a generator of rounds. A round of an online algorithm ends with an evaluation (`State.evaluate_iterate`)
+A schedule is a generator of rounds. A round of an online algorithm ends with an evaluation (`Run.evaluate_iterate`)
 of all rows at one fixed w, which gives the bounds: none are computed on an active set. An evaluation costs as much as
-one pass over the rows (with kernels more: `State.passes_per_evaluation`).
+one pass over the rows (with kernels more: `Run.passes_per_evaluation`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .best import DECREASE
 if TYPE_CHECKING:
     from ..data.rows import PackedRows
     from .report import Task
-    from .state import Progress, State
+    from .runs import Progress, Run
 
 
 # Entries visited between two checks of the deadline: fewer cost more calls, more delay an interrupt.
@@ -36,11 +36,11 @@ MAX_ACTIVE_SWEEPS = 30
 CONVERGED_GAP = 1e-6
 # These constants, and the literals below, were chosen on the data sets of benchmarks.before_after.
 
-# The argument is a `State`: a `Run` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
+# The argument is a `Run`: a `LinearRun` or a `GramRun`. Schedules of batch solvers take one of these kinds only.
 Schedule = Callable[[Any], Iterator[None]]
 
 
-def increments(run: State) -> Iterator[None]:
+def increments(run: Run) -> Iterator[None]:
     """IMA: run its rule at a sequence of increasing target margins, with the rounds of the schedule "active".
 
     The rule for each target starts at the w of the target before. A target ends in one of three ways: no row violates
@@ -99,7 +99,7 @@ def _next_margin(settings: Any, low: float, high: float) -> float:
     return low + 0.25 * (min(high, 3.0 * low) - low) if low > 0.0 else 0.0
 
 
-def _squared_length(run: State) -> float:
+def _squared_length(run: Run) -> float:
     """Return |w|_2^2 + (squares of the slack coordinates) + b^2 / c^2, where c^2 is the `constant2` of the rule."""
     h, b = run.h, float(run.h.number[BIAS])
     if run.problem.p == 2:
@@ -110,7 +110,7 @@ def _squared_length(run: State) -> float:
     return square + (b * b / run.rule.constant2 if run.rule.constant2 else 0.0)
 
 
-def _margin_bounds(run: State) -> tuple[float, float]:
+def _margin_bounds(run: Run) -> tuple[float, float]:
     """Return the best lower and upper bound so far of the largest margin Gamma, slack coordinates included.
 
     For a soft margin they follow from the bounds of the optimal objective J = 1 / (2 Gamma^2).
@@ -123,7 +123,7 @@ def _margin_bounds(run: State) -> tuple[float, float]:
     return low, high
 
 
-def _balance_classes(run: State) -> tuple[float, float]:
+def _balance_classes(run: Run) -> tuple[float, float]:
     """Shift the bias so that both classes have the same smallest score; return the margins of w before and after.
 
     The bias stays as it is where the rule has none, or where the rows are of one class. The scores y_i (w.x_i + b) are
@@ -141,7 +141,7 @@ def _balance_classes(run: State) -> tuple[float, float]:
     return smaller, 0.5 * (least[0] + least[1]) / length
 
 
-def passes(run: State) -> Iterator[None]:
+def passes(run: Run) -> Iterator[None]:
     """Make full passes until one makes no step, then go on with the next rule.
 
     With the schedule "active" each is followed by passes over the rows that made a step in it, until none makes one:
@@ -169,7 +169,7 @@ def passes(run: State) -> Iterator[None]:
         count = 1 if run.shifts or run.every_epoch else max(1, min(2 * count, max_passes))
 
 
-def gap_driven(run: State) -> Iterator[None]:
+def gap_driven(run: Run) -> Iterator[None]:
     """Alternate evaluations of all rows and sweeps of an active set, until the gap on the active set is small.
 
     The active set holds the rows whose dual variables may still change, by the scores of the evaluation. It is copied
@@ -203,7 +203,7 @@ def gap_driven(run: State) -> Iterator[None]:
                 break
 
 
-def two_level(run: State) -> Iterator[None]:
+def two_level(run: Run) -> Iterator[None]:
     """The two-level schedule of the MPU paper.
 
     A round is a pass over all rows, then at most Nep1 passes over the first-level set: the rows whose score was at most
@@ -235,7 +235,7 @@ def two_level(run: State) -> Iterator[None]:
             yield
 
 
-def shrinking(run: State) -> Iterator[None]:
+def shrinking(run: Run) -> Iterator[None]:
     """Make passes with the shrinking of Hsieh et al. (2008), section 3.2.
 
     The gradient of row i is G_i = s_i / unit - 1. A row at alpha_i = 0 leaves the working set if G_i exceeds the
@@ -272,7 +272,7 @@ def shrinking(run: State) -> Iterator[None]:
                 passes = 0
 
 
-def mini_batches(run: State) -> Iterator[None]:
+def mini_batches(run: Run) -> Iterator[None]:
     """Present mini-batches of rows drawn with replacement, with an evaluation after n rows, but at least 5000.
 
     With fewer rows evaluations would cost more than steps. The algorithm ends after the number of mini-batches in its
@@ -326,7 +326,7 @@ def working_sets(run: Progress, task: Task, interrupted: Callable[[], bool]) -> 
 # the presentation of rows to the rule
 
 
-def active_rows(run: State, band: float) -> np.ndarray:
+def active_rows(run: Run, band: float) -> np.ndarray:
     """Return the rows whose dual variable may still change, by the scores of the last evaluation.
 
     A row is left out if alpha = 0 and its score is at least unit (1 + band), or if alpha is at its cap and its
@@ -338,7 +338,7 @@ def active_rows(run: State, band: float) -> np.ndarray:
     return np.flatnonzero(movable).astype(np.uint32)
 
 
-def partial_gap(run: State, h: Any, order: np.ndarray) -> float:
+def partial_gap(run: Run, h: Any, order: np.ndarray) -> float:
     """Return an estimate of the relative gap from the rows `order` of h, with their scores in the last sweep.
 
     Soft: best lower bound plus the terms of these rows in primal minus dual objective. Hard: smallest score / |w|
@@ -357,7 +357,7 @@ def partial_gap(run: State, h: Any, order: np.ndarray) -> float:
     return run.problem.gap(lower, lower + difference)
 
 
-def set_first_w(run: State) -> None:
+def set_first_w(run: Run) -> None:
     """Set the first w of a rule that is initialised with patterns; other rules begin at w = 0.
 
     These patterns are, in the order of presentation, the first of each class and the first that is not zero.
@@ -369,7 +369,7 @@ def set_first_w(run: State) -> None:
         begin(run.rule, run.h, order)
 
 
-def full_order(run: State, block: int = 1) -> np.ndarray:
+def full_order(run: Run, block: int = 1) -> np.ndarray:
     """Return the rows in the order of a full pass: random if the algorithm shuffles, else that of the data.
 
     A random order permutes blocks of `block` successive rows.
@@ -377,21 +377,21 @@ def full_order(run: State, block: int = 1) -> np.ndarray:
     return shuffled(run.n, run.rng, block) if run.algorithm.shuffle else run.all_rows
 
 
-def reordered(run: State, rows: np.ndarray, by_stride: bool = False) -> np.ndarray:
+def reordered(run: Run, rows: np.ndarray, by_stride: bool = False) -> np.ndarray:
     """Return these rows in random order if the algorithm shuffles, by a random stride with `by_stride`."""
     if not run.algorithm.shuffle:
         return rows
     return rows[(strides if by_stride else shuffled)(rows.size, run.rng)]
 
 
-def max_visits(run: State) -> int:
+def max_visits(run: Run) -> int:
     """The largest number of row visits between two evaluations (`passes_per_evaluation`)."""
     # of long rows, or with powers, those that take 0.3 s at about 1 ns an entry; not tuned
     visits = min(MAX_VISITS, int(3e8 / visit_cost(run)))
     return max(visits, run.passes_per_evaluation * run.n)
 
 
-def visit_cost(run: State) -> float:
+def visit_cost(run: Run) -> float:
     """Entries that cost as much as a row visit: those of a long row, or in other norms the powers of a step."""
     if run.problem.euclidean and run.algorithm.motion is not Motion.FLEXIBLE:
         # at least 100, as its numbers come from several places of memory: 0.1 to 0.2 us on 1,000,000 x 5
@@ -399,12 +399,12 @@ def visit_cost(run: State) -> float:
     return 50 * run.patterns.d  # as if every visit made a step, with a power for every column
 
 
-def visits_per_call(run: State) -> int:
+def visits_per_call(run: Run) -> int:
     """The number of row visits between two checks of the deadline (`ENTRIES_PER_CALL`)."""
     return max(1, int(ENTRIES_PER_CALL / visit_cost(run)))
 
 
-def sweep(run: State, h: Any, order: np.ndarray, passes: int = 1) -> int:
+def sweep(run: Run, h: Any, order: np.ndarray, passes: int = 1) -> int:
     """Sweep these rows of h until none makes a step, at most `passes` times; return the steps of the last sweep.
 
     The score of row order[k] is written to `scores[k]`, and the rows that made a step to `moved[:steps]`. An
@@ -427,7 +427,7 @@ def sweep(run: State, h: Any, order: np.ndarray, passes: int = 1) -> int:
             return steps
 
 
-def sweep_and_narrow(run: State, memory: PackedRows, most_visits: int, passes: int = sys.maxsize) -> int:
+def sweep_and_narrow(run: Run, memory: PackedRows, most_visits: int, passes: int = sys.maxsize) -> int:
     """Make a full pass, then sweep the rows that made a step until none does; return the steps of the full pass.
 
     Each sweep after the full pass visits the rows that made a step in the sweep before.

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.online.dual_coordinate_descent import DualCoordinateDescent
 from ..algorithms.programs import Decomposition, Program
 from ..certificates.certificate import Certificate
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
@@ -34,8 +33,8 @@ from .best import ROUNDING, Best, GramBest, Primal, canonical_multiple, primal_p
 from .exact import RUNNING_GAP_SHARE, tight_points
 from .policy import Stage, kernel_stages, stages
 from .report import Report, Solution, Stopping, Task, status_at_end
-from .schedules import CONVERGED_GAP, SCHEDULES, full_order, sweep, working_sets
-from .state import GramRun, Progress, Run, point_of_class_means, starting_point
+from .runs import GramRun, LinearRun, Progress, point_of_class_means, starting_point
+from .schedules import CONVERGED_GAP, SCHEDULES, working_sets
 
 # Statuses of a fit that the deadline ended.
 STOPPED = (Status.MAX_TIME, Status.INTERRUPTED)
@@ -208,10 +207,10 @@ class LinearFit(Fit):
 
     def begin(self, algorithm: Any) -> tuple[Any, Iterator[None]]:
         if isinstance(algorithm, Program):
-            if isinstance(self.run, Run):
+            if isinstance(self.run, LinearRun):
                 self.keep(self.run.point())
             return Progress(self.best, self.run.presentations, self.run.steps), self._points(algorithm)
-        run = Run(self.task, algorithm, self.stopping.tol, self.rng, self.check)
+        run = LinearRun(self.task, algorithm, self.stopping.tol, self.rng, self.check)
         run.begin_at_duals()
         run.presentations, run.steps = self.run.presentations, self.run.steps
         return run, SCHEDULES[algorithm.schedule](run)
@@ -299,18 +298,12 @@ def solve(task: Task, stopping: Stopping) -> Solution:
             fit.keep(starting_point(task, *task.point))
         status = fit.solve(stages(task, stopping.tol))
         # the last points of an online algorithm
-        if isinstance(fit.run, Run) and fit.run.best.gap < fit.estimate:
+        if isinstance(fit.run, LinearRun) and fit.run.best.gap < fit.estimate:
             fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
-            point = point_of_class_means(fit.task)
-            if task.problem.euclidean:
-                fit.run = run = fit.begin(DualCoordinateDescent())[0]
-                sweep(run, run.h, full_order(run))
-                run.evaluate_iterate()
-                point = run.point()
-            fit.keep(point)
+            fit.keep(point_of_class_means(fit.task))
             fit.rounds += 1
-            fit.report("start", "nothing was found before the end: one pass, or the means of the classes")
+            fit.report("start", "nothing was found before the end: the means of the classes")
         best, verdict = fit.best, None
         status = proved_status(status, task.problem, best, stopping.tol)
         if task.problem.hard and status is not Status.CERTIFIED:

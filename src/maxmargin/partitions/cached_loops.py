@@ -252,7 +252,7 @@ class _LoadedRows:
     def __init__(self, run: LoopsRun, rows: Rows) -> None:
         patterns, weights = Patterns(rows.X), np.where(rows.codes >= 0, rows.weights, 0.0)
         if run.problem.free and not run.rho:
-            square = 0.1 * float(patterns.square.mean())  # as in `fit.state`
+            square = 0.1 * float(patterns.square.mean())  # as in `fit.runs`
             run.rho = square**0.5 if square > 0.0 else 1.0
         self.run, self.rows, self.side_by_side = run, rows, patterns.side_by_side
         self.rule, self.y = Descend(1.0), signs_of(rows, run.fit.positive)

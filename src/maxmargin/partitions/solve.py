@@ -18,7 +18,7 @@ from ..fit.deadline import Deadline, solve_tasks
 from ..fit.policy import Stage
 from ..fit.report import Solution, Stopping
 from ..fit.solve import Fit
-from ..fit.state import Progress
+from ..fit.runs import Progress
 from ..problem.problem import Problem, Status
 from .blocks import ArrayPartitions, Partitions
 from .cached_loops import loops_passes

@@ -27,8 +27,8 @@ from ..certificates.gram import KernelProblem, KernelSample
 from ..certificates.row_pass import Bounds
 from ..certificates.verdicts import KernelSeparator, Verdict
 from ..fit.report import Task
+from ..fit.runs import GramRun
 from ..fit.schedules import SCHEDULES
-from ..fit.state import GramRun
 from ..kernels.functions import Kernel, Linear, Precomputed
 from ..numerics.progress import announce
 from ..problem.problem import Problem

@@ -15,7 +15,7 @@ from ..base import Algorithm, Bias, Facts, Plan, require
 from .patterns import Iterate, NormalisedPatterns, until_decided
 
 if TYPE_CHECKING:
-    from ...fit.state import GramRun, Run
+    from ...fit.runs import GramRun, LinearRun
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class NormalisedAlgorithm(Algorithm):
         eps = max(self.eps, patterns.noise)
         return until_decided(self.iterates(patterns), eps, interrupted, self.accuracy)
 
-    def _points(self, run: Run | GramRun) -> Iterator[Any]:
+    def _points(self, run: LinearRun | GramRun) -> Iterator[Any]:
         """Yield the iterates 1, 2, 4, 8, ... and the last one as points; none where a pattern has no direction.
 
         An evaluation of the bounds costs about as much as a step; more than 1024 steps between two of them would delay

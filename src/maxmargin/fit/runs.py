@@ -2,7 +2,7 @@
 
 Scores, w and dual variables here are in the engine's units, in which a margin of one is a score of `unit`. Bounds are
 in the units of the task. An evaluation scores all rows at one w and computes the bounds there
-(`State.evaluate_iterate`). On rows of a kernel w is kept as its scores, and kernel rows are computed for steps.
+(`Run.evaluate_iterate`). On rows of a kernel w is kept as its scores, and kernel rows are computed for steps.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class Progress:
     finite: bool = True
 
 
-class State(Progress, ABC):
-    """The state of an algorithm between two rounds: on rows of data (`Run`) or on rows of a kernel (`GramRun`).
+class Run(Progress, ABC):
+    """The state of an algorithm between two rounds: on rows of data (`LinearRun`) or on rows of a kernel (`GramRun`).
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class State(Progress, ABC):
         return True
 
 
-class Run(State):
+class LinearRun(Run):
     """The state of a solver on rows of data."""
 
     patterns: Patterns
@@ -469,7 +469,7 @@ class Run(State):
         return float(self.h.space.vector.norm2())
 
 
-class GramRun(State):
+class GramRun(Run):
     """The state of a solver between two rounds on a kernel problem, where w is represented by its scores.
 
     The engine's vector has n + 1 entries: the scores of all rows of the task, and the constant coordinate of w. The
