@@ -146,7 +146,8 @@ class LinearTasks:
         )  # fmt: skip
         solution = solve(task, Stopping(self.model.tol, self.model.max_iter, deadline, reporter.report))
         if rows.shift is not None:
-            solution = self._with_intercept_of_caller(solution, task.sample)
+            sample = Sample(rows.X, task.y, task.weights, self.columns, rows.shift, rows.lengths)
+            solution = self._with_intercept_of_caller(solution, sample)
         verdict, certificate, selected = solution.verdict, solution.certificate, targets.selected
         if isinstance(verdict, LinearSeparator):
             verdict = replace(verdict, w=self.columns.restore(verdict.w))

@@ -16,6 +16,7 @@ from sklearn.utils import check_X_y
 
 from ..algorithms import bounds
 from ..algorithms.base import Bias
+from ..certificates.certificate import Sample
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import certify
 from ..data.rows import Patterns
@@ -232,7 +233,7 @@ def _certified(state: Any, w: np.ndarray, b: float) -> tuple[float, float]:
     """Return the certified bounds by the iterate (w, b) and by the best dual variables."""
     problem, patterns, alpha = state.problem, state.patterns, state.best.alpha
     if isinstance(state, LinearRun):
-        found: Any = certify(problem, state.task.sample, w, b, alpha)
+        found: Any = certify(problem, Sample(patterns.X, state.y, state.weights), w, b, alpha)
     else:
         sample = KernelSample(patterns.rows.kernel, patterns.rows.X)
         task = KernelProblem(problem, sample, state.y, state.weights)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificates.certificate import Certificate, Sample
 from ..problem.problem import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..certificates.certificate import Certificate
     from ..certificates.verdicts import Verdict
     from ..problem.problem import Problem
     from .deadline import Deadline
@@ -154,9 +153,3 @@ class Task:
     start: np.ndarray | None = None
     point: tuple[np.ndarray, float] | None = None
     separability: Callable[[np.ndarray | None], Verdict | None] = lambda start: None
-
-    @cached_property
-    def sample(self) -> Sample:
-        """The rows of data with labels and weights, on which points are certified."""
-        rows = self.rows
-        return Sample(rows.X, self.y, self.weights, rows.columns, rows.shift, rows.lengths)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms.programs import Decomposition, Program
-from ..certificates.certificate import Certificate
+from ..certificates.certificate import Certificate, Sample
 from ..certificates.gram import KernelPoint, KernelProblem, KernelSample, certified
 from ..certificates.row_pass import Bounds, certify
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
@@ -176,6 +176,8 @@ class LinearFit(Fit):
     problem, label, stopping, best
         As of `Fit`.
     task : Task
+    sample : Sample
+        Its rows, labels and weights, for certificates.
 
     Attributes
     ----------
@@ -188,6 +190,7 @@ class LinearFit(Fit):
     """
 
     task: Task
+    sample: Sample
     certificate: Certificate | None = field(default=None, init=False)
     verdict: Verdict | None = field(default=None, init=False)
     estimate: float = field(default=np.inf, init=False)
@@ -235,7 +238,7 @@ class LinearFit(Fit):
         """
         w, b, alpha = point
         problem, tol = self.problem, self.stopping.tol
-        found = certify(problem, self.task.sample, w, b, alpha, tol)
+        found = certify(problem, self.sample, w, b, alpha, tol)
         attained, proved = (found.lower, found.upper) if problem.hard else (found.upper, found.lower)
         self.best.keep(Primal(w, b), attained, alpha, proved)
         if self.best.alpha is alpha or self.certificate is None:
@@ -292,8 +295,10 @@ def solve(task: Task, stopping: Stopping) -> Solution:
     """
     # points that are not finite are refused
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        best = Best(task.problem, Primal(np.zeros(task.rows.d), 0.0), np.zeros(task.rows.n))
-        fit = LinearFit(task.problem, task.label, stopping, best, task)
+        rows = task.rows
+        best = Best(task.problem, Primal(np.zeros(rows.d), 0.0), np.zeros(rows.n))
+        sample = Sample(rows.X, task.y, task.weights, rows.columns, rows.shift, rows.lengths)
+        fit = LinearFit(task.problem, task.label, stopping, best, task, sample)
         if task.point is not None:
             fit.keep(starting_point(task, *task.point))
         status = fit.solve(stages(task, stopping.tol))
@@ -355,7 +360,7 @@ def _with_separability(fit: LinearFit, status: Status) -> tuple[Status, Verdict 
         best.alpha = np.zeros(task.rows.n)
         best.alpha[verdict.support] = verdict.alpha
         w, b = best.primal
-        fit.certificate = proof = certify(task.problem, task.sample, w, b, best.alpha)
+        fit.certificate = proof = certify(task.problem, fit.sample, w, b, best.alpha)
         best.lower, best.upper = proof.lower, proof.upper
         return Status.INSEPARABLE, verdict
     if isinstance(verdict, LinearSeparator):
@@ -373,7 +378,7 @@ def _keep_separator(fit: LinearFit, verdict: LinearSeparator) -> None:
     Multiplication by a factor that is no power of two rounds every entry of w, which may change the margin. That by a
     power of two is exact and leaves the margin as it was proved, unless weights underflow.
     """
-    problem, sample, tol = fit.problem, fit.task.sample, fit.stopping.tol
+    problem, sample, tol = fit.problem, fit.sample, fit.stopping.tol
     w, b, alpha = verdict.w, verdict.b, verdict.certificate.alpha
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         least = float((fit.task.y * Plain.scores(fit.task.rows.X, w, b)).min())

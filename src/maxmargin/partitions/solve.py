@@ -17,8 +17,8 @@ from ..fit.best import Best, Primal
 from ..fit.deadline import Deadline, solve_tasks
 from ..fit.policy import Stage
 from ..fit.report import Solution, Stopping
-from ..fit.solve import Fit
 from ..fit.runs import Progress
+from ..fit.solve import Fit
 from ..problem.problem import Problem, Status
 from .blocks import ArrayPartitions, Partitions
 from .cached_loops import loops_passes
