@@ -57,16 +57,16 @@ def test_a_separator_has_the_margin_of_the_rows_in_memory(in_passes, p, tol):
     assert tol == np.inf or lower >= (1.0 - tol) * upper
 
 
-@pytest.mark.parametrize("bias", ["--bias", "--no-bias"])
-def test_a_proof_that_there_is_none_holds_for_all_rows(in_passes, bias):
+@pytest.mark.parametrize("options", [[], ["--no-bias"]], ids=str)
+def test_a_proof_that_there_is_none_holds_for_all_rows(in_passes, options):
     X, y = data(0.05, seed=1, flipped=2)
-    found = in_passes(X, y, bias)
+    found = in_passes(X, y, *options)
     assert found["separable"] is False
     assert found["rows"] == y.size
     rows = [one["row"] - 1 for one in found["proof"]]
     weights = [Fraction(one["exact"]) for one in found["proof"]]
     assert min(weights) > 0
-    extended = np.column_stack([X, np.full(y.size, float(bias == "--bias"))])[rows].tolist()
+    extended = np.column_stack([X, np.full(y.size, float(not options))])[rows].tolist()
     signs = np.where(y[rows] == 3, 1, -1).tolist()
     for column in zip(*extended, strict=True):
         assert sum(w * s * Fraction(x) for w, s, x in zip(weights, signs, column, strict=True)) == 0
