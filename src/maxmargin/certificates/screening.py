@@ -7,10 +7,8 @@
     P(w, b) - P(w*, b*) >= |w|_q^2 / 2 - |w*|_q^2 / 2 - g.(w - w*) >= (q - 1) / 2 |w - w*|_q^2.
 
 With G = P(w, b) - D(alpha), which is no less than the left side, w* is no further from w than
-sqrt(2 G / (q - 1)). At p = 2 the same holds for v = sum alpha_i y_i x_i, D being strongly concave in v, with
-(P - P*) + (D* - D) = G: |w - w*|^2 + |v - w*|^2 <= 2 G, a ball around (w + v) / 2 of radius
-sqrt(G - |w - v|^2 / 4). Hoelder's inequality turns the ball into an interval of w*.x_i, and `intercept_interval`
-these intervals into one of b*. The hard margin is the problem min |w|_q^2 / 2 where every margin is at least one;
+sqrt(2 G / (q - 1)). Hoelder's inequality turns the ball into an interval of w*.x_i, and `intercept_interval` these
+intervals into one of b*. The hard margin is the problem min |w|_q^2 / 2 where every margin is at least one;
 w* is feasible, and the same inequality holds for all feasible points.
 
 A row whose margin at the optimum is above one has the dual variable 0 in any optimum (complementary slackness), and
@@ -64,13 +62,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
+from typing import Any
 
 import numpy as np
 
-from ..numerics.sums import EPS, TINY, Plain, norm, row_norms
+from ..numerics.sums import EPS, TINY
 from ..problem.problem import Problem
 from .certificate import Certificate, Sample
-from .row_pass import balancing_change, imbalance, norm_interval
 
 ROUND_UP = 1.0 + 16.0 * EPS  # a factor of more than the relative rounding error of up to eight operations
 
@@ -128,77 +126,45 @@ def hard_objective(margin: float) -> float:
     return (0.5 / margin / margin + TINY) * ROUND_UP
 
 
-def certain_margins(sample: Sample, w: np.ndarray, b: float, certificate: Certificate) -> Margins | None:
+def certain_margins(
+    sample: Sample,
+    certificate: Certificate,
+    point: tuple[np.ndarray, float, float],
+    errors: Any,
+    lengths: np.ndarray,
+) -> Margins | None:
     """Return intervals of the margins at the optimum from a primal point and its certificate.
 
     Parameters
     ----------
     sample : Sample
         The data of the certificate.
-    w : ndarray of shape (d,)
-    b : float
-        (w, b) is the primal point of the certificate.
     certificate : Certificate
-        Its gap and dual variables determine the ball that holds the optimal weights.
+        Its gap determines the ball that holds the optimal weights.
+    point : (ndarray of shape (n,), float, float)
+        The scores w.x_i, b and |w|_q of the primal point of the certificate; the length has the weight of an augmented
+        intercept.
+    errors : float or ndarray of shape (n,)
+        Error bounds of the scores.
+    lengths : ndarray of shape (n,)
+        |x_i|_p, with the constant coordinate.
 
     Returns
     -------
     Margins or None
         None where the penalty is not strongly convex, or the gap is infinite.
     """
-    problem = certificate.problem
+    problem, (z, b, length) = certificate.problem, point
     convexity, gap = modulus(problem), objective_gap(problem, certificate.lower, certificate.upper)
     if convexity == 0.0 or not np.isfinite(gap):
         return None
-    X, rho = sample.X, problem.rho
-    z = Plain.scores(X, w)
-    point = problem.weights(w, b)
+    z = z + b if problem.rho else z
     if problem.hard:  # scaled to a smallest margin of one: |w|_q = 1 / lower
-        length = norm(problem.weights(w, b), problem.q) * certificate.lower
-        z, point, b = z / length, point / length, b / length
-    radius = float(np.sqrt(2.0 * gap / convexity)) * ROUND_UP
-    size = sample.norms * norm(point[: w.size])  # bounds the absolute values of the terms of each score
-    dual = _dual_point(problem, sample, certificate)
-    if dual is not None:
-        v, v_error = dual
-        apart = max(norm_interval(point - v, 2.0).low - v_error, 0.0)  # a lower bound of |w - v|
-        # radius sqrt(G - |w - v|^2 / 4); the error of v changes |w - v| and the centre (w + v) / 2
-        smaller = float(np.sqrt(max(gap - 0.25 * apart * apart, 0.0))) * ROUND_UP + v_error
-        if smaller < radius:
-            radius, point = smaller, 0.5 * (point + v)
-            z = 0.5 * (z + Plain.scores(X, v[: w.size]))
-            size = size + sample.norms * norm(v[: w.size])
-            b = rho * float(point[-1]) if rho else b
-    if rho:
-        z = z + b
-        lengths = row_norms(np.column_stack([row_norms(X, problem.p), np.full(z.size, rho)]), problem.p)
-        size = size + abs(b)
-    else:
-        lengths = sample.norms if problem.p == 2 else row_norms(X, problem.p)
+        unit = length * certificate.lower
+        z, errors = z / unit, errors / unit
     # Hoelder: |w*.x_i - z_i| <= radius |x_i|_p, plus the rounding of z_i: of the score, and of a hard margin's length
-    z_error = 2.0 * Plain.error(size, sample.width + w.size + 2)
-    away = lengths * (radius * ROUND_UP) * (1.0 + sample.width * EPS) + z_error
-    return margins_within(problem, z, away, sample.y, sample.weights)
-
-
-def _dual_point(
-    problem: Problem, sample: Sample, certificate: Certificate
-) -> tuple[np.ndarray, float] | None:
-    """Return v = sum alpha_i y_i x_i and a bound of its error in the 2-norm; None where the smaller ball has no proof.
-
-    The ball around (w + v) / 2 is proved for soft margins at p = 2 whose lower bound is that of alpha itself, balanced:
-    the error includes the change of v by balancing.
-    """
-    if problem.p != 2 or problem.hard or certificate.implied is not None:
-        return None
-    alpha = certificate.alpha
-    signed = alpha * sample.y
-    v = Plain.combine(sample.X, signed)
-    v = np.append(v, problem.rho * float(np.sum(signed))) if problem.rho else v
-    # four times: the bound is that of dual variables times real factors, of which alpha are the rounded products
-    error = 4.0 * Plain.error(float(alpha @ (sample.norms + problem.rho)), alpha.size + 12)
-    uneven = imbalance(alpha, sample.y) if problem.free else 0.0
-    return v, error + balancing_change(uneven, float(alpha.sum()), float(alpha @ sample.norms)) * ROUND_UP
+    radius = float(np.sqrt(2.0 * gap / convexity)) * (1.0 + 1e-12 + sample.width * EPS)
+    return margins_within(problem, z, lengths * radius + 2.0 * errors, sample.y, sample.weights)
 
 
 def margins_within(

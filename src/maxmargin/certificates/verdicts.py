@@ -105,11 +105,6 @@ class Separable(Checked):
     hi: float
     certificate: Certificate = field(repr=False)
 
-    @property
-    def claimed(self) -> float:
-        """The larger of `lo` and the lower bound of the certificate, whose sums may have had other digits."""
-        return max(self.lo, self.certificate.lower)
-
     def __str__(self) -> str:
         where = "" if self.bias else " through the origin"
         return (
@@ -121,9 +116,9 @@ class Separable(Checked):
     def check(self, X: Any, signs: np.ndarray) -> None:
         """Recompute both bounds."""
         check_upper_bound(self, X, signs)
-        lower = self.attained_margin(X, signs)
-        holds = self.lo > 0.0 and self.claimed <= lower
-        require(holds, f"the margin fails: {self.claimed:.17g} is claimed, the data give {lower:.17g}.")
+        lower, claimed = self.attained_margin(X, signs), max(self.lo, self.certificate.lower)
+        holds = self.lo > 0.0 and claimed <= lower
+        require(holds, f"the margin fails: {claimed:.17g} is claimed, the data give {lower:.17g}.")
 
     def check_intercept(self, b: Any) -> None:
         """Raise CertificateError if the statement is about hyperplanes through the origin, and b is not 0."""
@@ -135,7 +130,7 @@ class Separable(Checked):
 
     @abstractmethod
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Return the largest margin that may be claimed of the separator; not positive where it does not separate."""
+        """Return a margin that the separator is proved to attain; not positive where it does not separate."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -362,16 +357,14 @@ class LinearSeparator(Separable):
         return "w.x + b"
 
     def attained_margin(self, X: Any, signs: np.ndarray) -> float:
-        """Recompute the margin in float64; where it is proved to be positive, a claim may exceed it by its rounding."""
+        """Recompute the margin, by exact sums where others do not prove the claim."""
         problem = self.certificate.problem
         self.check_intercept(self.b)
         fits = self.w.shape == (X.shape[1],) and np.isfinite(self.w).all() and np.isfinite(self.b)
         require(fits, "the separator fails: a weight for each feature, and b, must be finite.")
         X, columns = without_empty_columns(X, self.w)
         w = columns.restrict(self.w)
-        found = attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b, self.claimed)
-        # sums in another order, as of sparse and of dense rows, prove other digits: those of exact sums differ little
-        return found.bound + 2.0 * found.rounding if 0.0 < found.bound < self.claimed else found.bound
+        return attained_margin(problem, Sample(X, signs, np.ones(signs.size)), w, self.b, self.lo)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,14 +17,12 @@ from ..certificates.screening import (
     certain_margins,
     hard_objective,
     left_out,
-    margins_within,
     modulus,
-    objective_gap,
 )
 from ..certificates.training_data import training_data
 from ..certificates.verdicts import Inseparable, Verdict
 from ..certificates.verification import verdicts_of, verify
-from ..numerics.sums import EPS, Plain
+from ..numerics.sums import Plain, norm, row_norms
 from ..problem.multiclass import Parts, class_numbers, named_parts, python_label
 from .decisions import scheme_of
 
@@ -297,6 +295,8 @@ def _linear_functions(
     """Yield the decision functions of a linear model."""
     X, problem = samples[0].X, certificates[0].problem
     rho2 = problem.rho * problem.rho
+    constant = np.full(X.shape[0], problem.rho)
+    lengths = row_norms(np.column_stack([row_norms(X, problem.p), constant]), problem.p)
 
     def products(c: np.ndarray) -> np.ndarray:
         scores = np.array([Plain.scores(X, Plain.combine(X, one)) for one in c])
@@ -306,7 +306,10 @@ def _linear_functions(
         w, b = np.asarray(model.coef_[k], float), float(model.intercept_[k])
         terms = certificate.support.size + sample.width + 2
         rows = InnerProducts(products, sample.norms**2 + rho2, 0.0, terms) if problem.p == 2 else None
-        yield _DecisionFunction(Plain.scores(X, w), b, rows, certain_margins(sample, w, b, certificate))
+        scores, length = Plain.scores(X, w), norm(problem.weights(w, b), problem.q)
+        errors = Plain.error(sample.norms * norm(w) + abs(b), sample.width + w.size + 2)
+        optimum = certain_margins(sample, certificate, (scores, b, length), errors, lengths)
+        yield _DecisionFunction(scores, b, rows, optimum)
 
 
 def _kernel_functions(
@@ -318,46 +321,21 @@ def _kernel_functions(
     c = np.zeros((len(certificates), n))
     dual_coef, counts = np.asarray(model.dual_coef_, float), np.asarray(model.n_support_)
     c[:, np.asarray(model.support_)] = scheme_of(model).unpacked(dual_coef, counts)
-    scores = [one.scores for one in kernel.combinations(c)]
+    functions = kernel.combinations(c)
 
     def products(c: np.ndarray) -> np.ndarray:
         found = np.array([one.scores for one in kernel.combinations(c)])
         return found + rho * rho * c.sum(axis=1, keepdims=True)
 
     rows = InnerProducts(products, kernel.diagonal + rho * rho, kernel.error, n)
+    lengths = np.sqrt(np.maximum(rows.squares, 0.0))
     for k, (sample, certificate) in enumerate(zip(samples, certificates, strict=True)):
         b = float(np.ravel(model.intercept_)[k])
-        optimum = _kernel_margins(kernel, sample, certificate, c[k], scores[k], b)
-        yield _DecisionFunction(scores[k], b, rows, optimum)
-
-
-def _kernel_margins(
-    kernel: KernelSample,
-    sample: Sample,
-    certificate: Certificate,
-    c: np.ndarray,
-    scores: np.ndarray,
-    b: float,
-) -> Margins | None:
-    """Bound the margins at the optimum by |w - w*| <= sqrt(2 gap) and the lengths of rows; None without a bound.
-
-    The theorem is that of `certificates.screening`, with w = sum_i c_i phi(x_i).
-    """
-    problem = certificate.problem
-    gap = objective_gap(problem, certificate.lower, certificate.upper)
-    if modulus(problem) == 0.0 or not np.isfinite(gap):
-        return None
-    z = scores + (b if problem.rho else 0.0)
-    # errors of kernel values, and of sums of n of them
-    rounding = (c.size + 8.0) * EPS * float(kernel.max_diagonal)
-    error = float(np.abs(c).sum()) * (kernel.error + rounding)
-    if problem.hard:
-        # in the problem min |w|^2 / 2 with margins of at least one, w is divided by its least margin
-        unit = certificate.lower * float(np.sqrt(problem.norm2(max(float(c @ scores), 0.0), b)))
-        z, error = z / unit, error / unit
-    lengths = np.sqrt(np.maximum(kernel.diagonal + problem.rho * problem.rho, 0.0))
-    away = lengths * float(np.sqrt(2.0 * gap)) * (1.0 + _MARGIN_ROUNDING) + 2.0 * error
-    return margins_within(problem, z, away, sample.y, sample.weights)
+        scores, square = functions[k].scores, functions[k].square
+        # of the scores, and of the length by which those of a hard margin are divided
+        errors = functions[k].score_error + np.abs(scores) * functions[k].square_error / max(square, 1e-300)
+        point = scores, b, certificate.problem.norm2(square, b) ** 0.5
+        yield _DecisionFunction(scores, b, rows, certain_margins(sample, certificate, point, errors, lengths))
 
 
 def _part(

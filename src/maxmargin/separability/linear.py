@@ -139,7 +139,7 @@ class LinearSearch(SeparatorSearch):
             b = best_intercept(self.problem, scores, y, np.ones(y.size))
         if not (y * (scores + b)).min() > 0.0:
             return None
-        lower = attained_margin(self.problem, self._sample, w, b).bound
+        lower = attained_margin(self.problem, self._sample, w, b)
         return self._separable(w, b, lower, method) if lower > 0.0 else None
 
     @cached_property
@@ -162,7 +162,7 @@ class LinearSearch(SeparatorSearch):
         if not lower >= (1.0 - self.tol) * certificate.upper and not self.deadline.interrupted():
             found = self._fit()
             if found is not None and found.history:
-                fitted = attained_margin(self.problem, self._sample, found.w, found.b).bound
+                fitted = attained_margin(self.problem, self._sample, found.w, found.b)
                 if fitted > lower:
                     w, b, lower = found.w, found.b, fitted
                 certificate = min(found.certificate, certificate, key=lambda one: one.upper)

@@ -283,7 +283,7 @@ class SeparatorSearch(ABC):
         Rounding may put the upper bound below the lower one, and overflow may make it NaN.
         """
         upper = np.inf if np.isnan(certificate.upper) else max(certificate.upper, lower)
-        seconds = time.perf_counter() - self.deadline.began
+        seconds, certificate = time.perf_counter() - self.deadline.began, replace(certificate, lower=lower)
         fields = {"lo": lower, "hi": upper, "certificate": certificate, "method": method, "seconds": seconds}
         return fields | self._common
 
