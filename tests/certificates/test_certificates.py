@@ -253,7 +253,7 @@ def test_weights_that_no_fit_takes_are_refused_in_a_sentence(weight):
     model, X, y = fitted("hinge")
     for weights in (weight, np.where(np.arange(40) == 7, weight, 1.0)):
         with pytest.raises(
-            CertificateError, match=r"sample_weight must hold finite numbers of at least 0; weight"
+            CertificateError, match=r"sample_weight must hold finite numbers of at least 0, and that of row"
         ):
             verify(model, X, y, weights)
     with pytest.raises(CertificateError, match="sample_weight must hold numbers"):

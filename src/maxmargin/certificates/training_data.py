@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..numerics.columns import check_weights, rows_and_labels
+from ..numerics.columns import rows_and_labels, weight_array
 from ..problem.multiclass import python_label
 from .certificate import CertificateError, require
 
@@ -37,17 +37,10 @@ def training_data(model: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Any, 
     if not hasattr(model, "certificate_"):
         raise CertificateError(nothing_to_verify(model))
     X, labels = rows_and_labels(X, y, CertificateError)
-    check_weights(sample_weight)
     try:
-        weights = np.asarray(1.0 if sample_weight is None else sample_weight, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise CertificateError(f"sample_weight must hold numbers: {error}") from None
-    one_each = weights.ndim == 0 or weights.shape == labels.shape
-    require(one_each, f"sample_weight must hold {labels.size} numbers, one a row; got shape {weights.shape}.")
-    weights = np.broadcast_to(weights, labels.shape)
-    for i in np.flatnonzero(~((weights >= 0.0) & (weights < np.inf)))[:1].tolist():
-        found = f"weight {i} (counted from 0) is {weights[i]}"
-        raise CertificateError(f"sample_weight must hold finite numbers of at least 0; {found}.")
+        weights = weight_array(sample_weight, labels.size)
+    except ValueError as error:
+        raise CertificateError(str(error)) from None
     # rows of weight 0 take no part, and may have any label
     for i in np.flatnonzero(~np.isin(labels, model.classes_) & (weights > 0.0)).tolist():
         label = f"label {i} (counted from 0) is {python_label(labels[i])!r}"

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..data.door import check_costs
 from ..fit.deadline import Deadline, Reporter
 from ..fit.report import Stopping
-from ..numerics.columns import check_storage, label_array
+from ..numerics.columns import check_storage, label_array, weight_array
 from ..numerics.files import place_of
 from ..numerics.sizes import draw_seeds, one_thread, parse_bytes, require_weight_memory
 from ..partitions.blocks import ArrayPartitions, BadRowError, Partitions, class_codes
@@ -129,7 +129,7 @@ def fit_arrays(model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any,
             "convert the file once."
         )
     y = label_array(y, X.shape[0])
-    weights = None if sample_weight is None else validation.checked_weights(sample_weight, X)
+    weights = None if sample_weight is None else weight_array(sample_weight, y.size)
     classes = validation.distinct_labels(y if weights is None else y[weights > 0.0])
     parts = range(0, y.size, LABELS_PER_BLOCK)
     codes = np.concatenate([class_codes(y[begin : begin + LABELS_PER_BLOCK], classes) for begin in parts])

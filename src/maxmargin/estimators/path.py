@@ -17,6 +17,7 @@ from sklearn.model_selection import check_cv
 
 from ..certificates.certificate import Certificate, Certificates
 from ..fit.deadline import FitInterruptedError, Interruption
+from ..numerics.columns import weight_array
 from ..numerics.progress import announce
 from ..numerics.sizes import is_whole, jobs
 from ..problem.problem import Status
@@ -24,7 +25,6 @@ from .linear import MaxMarginClassifier
 from .validation import (
     COMMON,
     check_parameters,
-    checked_weights,
     distinct_labels,
     restored_after,
     validate_rows,
@@ -296,7 +296,7 @@ max_time, callback, n_jobs, random_state, verbose
         given = X
         X, y = validate_rows(self, X, y, order="C")
         distinct_labels(y)  # splitters have other messages
-        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        weights = None if sample_weight is None else weight_array(sample_weight, y.size)
         splitter: Any = check_cv(self.cv, y, classifier=True)
         folds = list(splitter.split(X, y, groups))
         if not folds:

@@ -12,11 +12,12 @@ from sklearn.base import clone
 from sklearn.feature_selection import RFE
 
 from ..fit.deadline import Interruption
+from ..numerics.columns import weight_array
 from ..numerics.progress import announce
 from ..numerics.sizes import require_weight_memory
 from ..problem.problem import Problem, Status
 from .path import total_bounds
-from .validation import checked_weights, is_whole, restored_after, validate_rows
+from .validation import is_whole, restored_after, validate_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +168,7 @@ class MarginRFE(RFE):
         self._validate_params()
         X, y = validate_rows(self, X, y, order="C")
         require_weight_memory(4, X.shape[1])  # their sizes and the places of the features beside them
-        weights = {} if sample_weight is None else {"sample_weight": checked_weights(sample_weight, X)}
+        weights = {} if sample_weight is None else {"sample_weight": weight_array(sample_weight, y.size)}
         sizes, interruption = self._sizes(X.shape[1]), Interruption()
         columns = sp.csc_matrix(X) if sp.issparse(X) else X
         self.path_, self.order_ = [], np.arange(sizes[0])

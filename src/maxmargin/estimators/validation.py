@@ -12,16 +12,16 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import validate_data
 
 from ..certificates.certificate import INTERCEPT
 from ..fit.deadline import FitInterruptedError
 from ..numerics.columns import (
     check_columns,
-    check_weights,
     column_message,
     label_array,
     plain_labels,
+    weight_array,
 )
 from ..numerics.sizes import is_finite, is_real, is_whole, one_thread, parse_bytes
 from ..problem.multiclass import class_numbers
@@ -209,18 +209,6 @@ class Targets:
         return class_numbers(self.y, self.classes)
 
 
-def checked_weights(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return sample weights as float64; raise ValueError where they cannot be used."""
-    check_weights(sample_weight)
-    try:
-        return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    except (ValueError, OverflowError) as error:
-        given = np.asarray(sample_weight)
-        bad = np.flatnonzero(~((given >= 0) & (given < np.inf))) if given.dtype.kind in "fiu" else []
-        row = f" First in row {bad[0]} (counted from 0): give 0 or more." if len(bad) else ""
-        raise ValueError(f"{error}{row}") from None
-
-
 def validated_data(
     model: Any, problem: Problem, X: Any, y: Any, sample_weight: Any, **options: Any
 ) -> tuple[Any, Targets]:
@@ -242,13 +230,10 @@ def validated_data(
         If there are fewer than two classes with rows of positive weight, or weights cannot be used.
     """
     X, y = validate_rows(model, X, y, order="C", **options)
-    class_weight, sample_weights = (
-        model.class_weight,
-        np.ones(y.size) if sample_weight is None else checked_weights(sample_weight, X),
-    )
+    class_weight, sample_weights = model.class_weight, weight_array(sample_weight, y.size)
     classes = distinct_labels(y if sample_weight is None else y[sample_weights > 0.0])
     if classes.size < 2:
-        rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "there is no row"
+        rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "all weights are zero"
         raise ValueError(f"A classifier needs rows of 2 classes with weight, but {rows} (one class).")
     weights, class_weights = sample_weights, np.ones(classes.size)
     if class_weight is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, isinf, log10
+from numbers import Real
 from sys import float_info
 from typing import Any
 
@@ -151,12 +152,28 @@ def check_storage(X: Any) -> None:
         raise ValueError(f"X is a damaged sparse matrix: {error}; build it again by coo_array.") from None
 
 
-def check_weights(weights: Any) -> None:
-    """Raise ValueError for sample weights that are masked, or dates or times, which NumPy reads as numbers."""
+def weight_array(weights: Any, rows: int) -> np.ndarray:
+    """Return sample weights as float64 numbers, one for each row; a single number, or None for ones, is repeated.
+
+    ValueError is raised unless there are as many, all finite and at least 0; NumPy would read masked ones, and dates.
+    """
     check_storage(weights)
+    if weights is None or isinstance(weights, Real):
+        weights = np.full(rows, 1.0 if weights is None else float(weights))
     kind = np.asarray(weights).dtype
+    try:
+        found = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from None
     if kind.kind in "mM":
         raise ValueError(f"sample_weight holds {kind}, not numbers: give numbers of at least 0.")
+    if found.shape != (rows,):
+        raise ValueError(f"sample_weight must hold {rows} numbers, one a row; got shape {found.shape}.")
+    for i in np.flatnonzero(~((found >= 0.0) & (found < inf)))[:1].tolist():
+        raise ValueError(
+            f"sample_weight must hold finite numbers of at least 0, and that of row {i} (counted from 0) is {found[i]}."
+        )
+    return found
 
 
 # labels
