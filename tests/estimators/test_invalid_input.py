@@ -37,7 +37,6 @@ BOTH = (MaxMarginClassifier, KernelMaxMarginClassifier)
 @pytest.mark.parametrize(
     ("X", "y", "weights", "words"),
     [
-        (X4 + 1j, Y4, None, "[Cc]omplex"),
         (X4, ["a"] * 4, None, r"2 classes.*class 'a' \(one class\)"),
         (X4, np.array(["a", 1, "b", 2], dtype=object), None, "label"),
         (X4, np.array([False, True, False, True], dtype=object), None, r"astype\(bool\)"),

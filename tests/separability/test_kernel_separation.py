@@ -134,12 +134,6 @@ class TestOtherKernels:
 
 
 class TestTermination:
-    def test_few_rows_are_decided_by_the_exact_step(self):
-        X, y = random_labels(20, seed=2)
-        verdict = separate(X, y, kernel="rbf", gamma=0.1, tol=np.inf)
-        assert verdict.separable
-        verdict.verify(X, y)
-
     @pytest.mark.parametrize(
         ("scale", "options", "words"),
         [

@@ -332,7 +332,7 @@ class TestVerify:
         y = np.array([0, 1, 1, 1])
         verdict = separate(SQUARE, y)
         for change, words in (
-            ({"lo": verdict.lo * 1.001}, "margin fails"),
+            ({"lo": verdict.lo * (1.0 + 1e-12)}, "margin fails"),
             ({"hi": verdict.hi * 0.999}, "upper bound fails"),
             ({"b": verdict.b + 5.0}, "margin fails"),
             ({"lo": 0.0}, "margin fails"),

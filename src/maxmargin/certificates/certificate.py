@@ -272,9 +272,8 @@ class Certificate(Bracket):
             ("margin", "hard margin") if problem.hard else ("objective", f"{problem.loss}, C = {problem.C:g}")
         )
         space = f"p = {problem.p:g}" if isinstance(self.kernel, Linear) else str(self.kernel)
-        proof = f"gap {self.gap:.3g}, proved by {self.support.size} of {self.rows} rows"
-        if self.implied is not None:
-            proof = f"gap {self.gap:.3g}, proved by two points and {self.support.size} of {self.rows} rows"
+        points = "" if self.implied is None else "two points and "
+        proof = f"gap {self.gap:.3g}, proved by {points}{self.support.size} of {self.rows} rows"
         if self.proves_nothing:
             proof = "nothing is proved: neither bound is known, and the gap is inf"
         return (

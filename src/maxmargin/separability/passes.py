@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ..certificates.certificate import Certificate, require, require_rows, require_weights
 from ..certificates.verdicts import Inseparable, LinearSeparator, Undecided, Verdict
@@ -168,11 +167,6 @@ class PassSearch:
         return replace(about_all_rows(found, held.numbers, self.partitions.shape[0]), seconds=seconds)
 
 
-def _double(X: Any) -> Any:
-    """Return rows in float64."""
-    return X.astype(float) if sp.issparse(X) else np.asarray(X, dtype=float)
-
-
 def verify_in_passes(proof: Inseparable, partitions: Partitions, positive: int) -> None:
     """Recompute a proof that there is no separator from its rows in partitions; CertificateError if it fails.
 
@@ -197,4 +191,4 @@ def verify_in_passes(proof: Inseparable, partitions: Partitions, positive: int) 
     )
     require_weights(rows.weights)
     places = np.arange(support.size)
-    replace(proof, support=places, rows=places.size).check(_double(rows.X), signs_of(rows, positive))
+    replace(proof, support=places, rows=places.size).check(rows.X.astype(float), signs_of(rows, positive))
