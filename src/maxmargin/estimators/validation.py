@@ -230,7 +230,8 @@ def validated_data(
         If there are fewer than two classes with rows of positive weight, or weights cannot be used.
     """
     X, y = validate_rows(model, X, y, order="C", **options)
-    class_weight, sample_weights = model.class_weight, weight_array(sample_weight, y.size)
+    class_weight = model.class_weight
+    sample_weights = np.ones(y.size) if sample_weight is None else weight_array(sample_weight, y.size)
     classes = distinct_labels(y if sample_weight is None else y[sample_weights > 0.0])
     if classes.size < 2:
         rows = f"all rows are of class {classes.tolist()[0]!r}" if classes.size else "all weights are zero"
