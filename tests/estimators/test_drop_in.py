@@ -85,7 +85,7 @@ KERNELS = [{}, {"kernel": "poly", "coef0": 1.0}, {"class_weight": "balanced"}, {
 
 
 @pytest.mark.parametrize("first", [0, 50], ids=["three classes", "two"])
-@pytest.mark.parametrize("parameters", KERNELS, ids=str)
+@pytest.mark.parametrize("parameters", KERNELS, ids=["rbf", "poly", "weights", "callable"])
 def test_svc_solves_the_problem_of_scikit_learn(parameters, first):
     X, y = XY[0][first:], XY[1][first:]
     weights = (

@@ -26,10 +26,6 @@ class CertificateError(ValueError):
     """Error of a certificate whose proof fails, that belongs to other data, or that is missing."""
 
 
-class BoundError(CertificateError):
-    """Error of a bound that the sums of a check do not prove; sums of more digits may prove it."""
-
-
 def require(holds: Any, failure: str, error: type[CertificateError] = CertificateError) -> None:
     """Raise CertificateError, or another `error`, with this message unless the condition holds."""
     if not holds:
@@ -112,7 +108,7 @@ def row_projections(
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows, labels and sample weights of a binary problem.
+    """All rows of a data set that take part, with labels and sample weights of a binary problem.
 
     Parameters
     ----------

@@ -163,7 +163,7 @@ def dual_sums(
 
 
 def bound_of_dual(problem: Problem, sums: DualSums, scaled: bool = False) -> tuple[Side, np.ndarray]:
-    """Return the bound that the dual variables prove, times the factor of their class, and the factors (-1, 1).
+    """Return the bound of the dual variables after those of each class are multiplied by a factor, and the two factors.
 
     With a free intercept the heavier class is scaled down to the total of the other. With `scaled` all dual variables
     of a soft problem are then multiplied by the t, within the caps, that maximises their dual objective.

@@ -18,7 +18,6 @@ from ..numerics.sizes import one_thread
 from ..numerics.sums import row_norms
 from ..problem.multiclass import class_numbers, parts_of
 from .certificate import (
-    BoundError,
     Certificate,
     CertificateError,
     Certificates,
@@ -176,14 +175,14 @@ def claimed_dual(claim: Certificate, sample: Sample) -> np.ndarray:
     alpha[support] = dual
     capped = not np.any(alpha > problem.caps(sample.weights))
     require(capped, f"{bound}: a dual variable is above its cap C s_i.")
-    # ten times the largest imbalance that a fit leaves, which the bounds account for in any case
+    # the largest imbalance that a fit leaves (`fit.best.ROUNDING`), which the bounds account for in any case
     balanced = not problem.free or imbalance(alpha, sample.y) <= 1e-12 * float(alpha.sum())
     require(balanced, f"{bound}: dual variables are not balanced between the classes.")
     return alpha
 
 
 def recomputed(claim: Certificate, found: Bounds) -> Certificate:
-    """Return the certificate with recomputed bounds; raise BoundError unless they prove the claimed ones."""
+    """Return the certificate with recomputed bounds; raise CertificateError unless they prove the claimed ones."""
     # A claimed bound may be tighter than the recomputed one by twice the rounding margin of the latter: that of its
     # sums, and that by which it is rounded outwards. Where sums have overflowed, the margin is infinite and nothing is
     # proved.
@@ -193,7 +192,7 @@ def recomputed(claim: Certificate, found: Bounds) -> Certificate:
         ("upper", claim.upper, found.upper, found.upper <= claim.upper + above),
     ):
         failure = f"the {name} bound fails: {claimed:.17g} is claimed, the data give {given:.17g}."
-        require(holds, failure, BoundError)
+        require(holds, failure)
     require(
         not found.lower > found.upper,
         f"the bounds cross: the data give {found.lower:.17g} as lower, {found.upper:.17g} as upper bound.",

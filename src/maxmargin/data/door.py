@@ -73,8 +73,9 @@ def check_costs(problem: Problem, weights: np.ndarray) -> None:
 def shifted(problem: Problem, X: Any) -> tuple[Any, np.ndarray | None]:
     """Return X without the levels of its columns, in its type, and the shift of every column, of shape (d,).
 
-    The shift is the entry of the column in the first row where the level is more than 100 times the spread, so that two
-    digits of products would be lost, else 0. Where all are 0, X itself and None are returned.
+    For a column whose level (its least absolute entry, if all have one sign) is more than 100 times its spread, so that
+    two digits of products would be lost, the shift is its entry in the first row, else 0. Where all are 0, X itself and
+    None are returned.
     """
     if not problem.free or problem.hard:
         return X, None

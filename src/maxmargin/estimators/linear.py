@@ -73,8 +73,9 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
         `history_` (docs/reference/algorithms.md has the rule). p = 2: the exact stage for small
         problems; Newton's method for squared losses of up to 1000 features; proximal points for the hinge on dense
         rows, if these are at least as many as features squared; otherwise dual coordinate descent, followed by proximal
-        points or Newton's method where it converges slowly. Other p: `lp` if the problem is linear, interior
-        points if small, otherwise `dcd` (soft) or `ima` (hard).
+        points or Newton's method where it converges slowly. p = inf with squared losses: `proximal-newton`. Other p:
+        interior points, `lp` for linear problems of few rows at p = inf or large ones, otherwise `dcd` (soft) or `ima`
+        (hard).
     max_iter : int, default=1000
         Largest number of rounds per class. A round is an evaluation of all rows and the sweeps before it, or one
         iterate of a batch solver.
@@ -141,10 +142,11 @@ class MaxMarginClassifier(LinearDecision, CertifiedClassifier):
     The first Ctrl-C ends the fit with the best model so far, as `max_time` does, and then raises KeyboardInterrupt; the
     second raises it at once, and the estimator is as it was before.
 
-    At p = 2, problems of up to 2000 rows and 300 columns (and others: `docs/reference/algorithms.md` has the rule)
-    end with the exact stage, which solves the optimality conditions on the support. The result is then the optimum to
-    rounding. It does not depend on the order of rows, on the seed, or on whether rows are copied or weighted (with
-    more than 500 columns, up to rounding). Other fits end at `tol`.
+    At p = 2, unless an algorithm without convergence to the optimum is named, problems of up to 2000 rows and 300
+    columns (and others: `docs/reference/algorithms.md` has the rule) end with the exact stage, which solves the
+    optimality conditions on the support. The result is then the optimum to rounding. It does not depend on the order of
+    rows, on the seed, or on whether rows are copied or weighted (with more than 500 columns, up to rounding). Other
+    fits end at `tol`.
 
     Examples
     --------

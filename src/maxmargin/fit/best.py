@@ -2,7 +2,7 @@
 
 On rows of data `fit.solve` keeps certified points; an online algorithm keeps those of its own sums, in float64 without
 an account of rounding, as a kernel problem does, whose best point is certified at the end. On rows of data w is a
-vector; on rows of a kernel it is represented by the scores of all rows.
+vector; on rows of a kernel it is given by its coefficients here, and in the engine by the scores of all rows.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ class Best(Bracket):
     lower, upper : float
         Soft: dual and primal objective. Hard: attained margin, and an upper bound of every margin. -inf and inf before
         the first point.
+
+    Attributes
+    ----------
     rounding : float
         An upper bound of a hard margin up to this value is rounding: there is no separator.
     """

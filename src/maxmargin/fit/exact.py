@@ -1,7 +1,9 @@
-"""Stages of a fit that certify their points themselves: the exact stage, and Newton's method on a kernel's factor.
+"""Stages of a fit that keep their points themselves: the exact stage certifies them, Newton's method on a kernel's
+factor goes by running bounds.
 
-The exact stage solves small problems at p = 2; its last point is the optimum to rounding, as rows whose margin is one
-are found by Newton's method, by the proximal-point method or, for hard margins, by interior points.
+The exact stage solves small problems at p = 2: Newton's method, the proximal-point method or, for hard margins,
+interior points find the rows whose margin is one. With up to MAX_ROWS_TO_OPTIMUM rows its last point is the optimum to
+rounding; with more a soft margin ends at `tol`.
 """
 
 from __future__ import annotations

@@ -40,10 +40,10 @@ class Stage:
     Attributes
     ----------
     algorithm : Algorithm, Decomposition, PassMethod or None
-        None for a solver that certifies its points by itself (`points`).
+        None for a solver that keeps its points by itself (`points`).
     reason : str
     enough : float
-        The gap at which no further stage is run.
+        The gap at which no further stage is run; at `tol` the stage ends.
     max_row_visits : float, default=inf
         Row visits of the fit after which the next stage begins.
     min_rounds : int, default=0
@@ -52,7 +52,7 @@ class Stage:
         Row visits after which separability is decided for a hard margin without a separator; 0 for one round, where
         samples of the rows may decide it (`sample_rows`).
     points : callable, default=None
-        Runs a solver that certifies its points by itself, on the fit; yields once in each round.
+        Runs a solver that keeps its points by itself, on the fit; yields once in each round.
     """
 
     algorithm: Any
@@ -70,7 +70,7 @@ def stages(task: Task, tol: float) -> Iterator[Stage]:
     A small task at p = 2 begins with the exact stage if no algorithm is named, except for hard margins with fewer
     columns than rows: without a separator the exact stage gives no w, and linearly independent rows (hence d >= n)
     always have one. Otherwise the algorithm is run first, within a budget of row visits, and goes on after the exact
-    stage.
+    stage. A named algorithm that does not converge to the optimum, or that keeps the order of the rows, has none.
     """
     problem, patterns, named = task.problem, task.rows, task.algorithm
     n, d = patterns.n, patterns.d
@@ -92,7 +92,8 @@ def stages(task: Task, tol: float) -> Iterator[Stage]:
         Stage(algorithm, reason, tol, n * passes, verdict_after=verdict_after)
         for algorithm, passes, reason in solvers
     ]
-    # if the algorithm ends within three rounds, it spares the exact stage
+    # The first three rounds have no budget. With many rows an algorithm that reaches `tol` spares the exact stage; with
+    # up to MAX_ROWS_TO_OPTIMUM the goal is 0, and the exact stage follows.
     if exact is not None and solvers[0][0].convergent:
         yield replace(planned[0], enough=goal, max_row_visits=visits, min_rounds=3)
         yield exact

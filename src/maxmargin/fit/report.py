@@ -25,7 +25,8 @@ class Report:
     Attributes
     ----------
     round : int
-        Counted from one; 0 within a pass over rows out of memory before there are bounds.
+        The number of this report, from one; 0 within a pass over rows out of memory before there are bounds. It may
+        exceed `n_iter_`, which does not count the exact stage after an algorithm.
     seconds : float
         Time since the fit began.
     lower, upper, gap : float
@@ -33,8 +34,8 @@ class Report:
     presentations, steps : int
         Number of row visits so far, and of visits that changed w.
     stage : str
-        Name of the algorithm, or "exact" for a small problem that is solved to the optimum
-        (`docs/explanation/architecture.md`).
+        Name of the algorithm; "exact" for the exact stage and Newton's method on a kernel's factor, "means" for a fit
+        that was stopped before its first point (`docs/explanation/architecture.md`).
     label : object
         The class of a one-vs-rest problem; None for two classes.
     margin : float
@@ -120,8 +121,9 @@ class Task:
     rows : Patterns or KernelRows
         Shared by all classes.
     y : ndarray of shape (n,), entries -1.0 and 1.0
-    weights : ndarray of shape (n,), positive
-        Sample weights. Rows of a kernel of weight 0 take no part, and keep a dual variable of 0.
+    weights : ndarray of shape (n,)
+        Sample weights, positive on rows of data; rows of a kernel of weight 0 take no part, and keep a dual variable of
+        0.
     algorithm : Algorithm or Decomposition, default=None
         None: the policy chooses solvers, small problems begin with the exact stage, and another solver takes over where
         one converges slowly.
@@ -134,7 +136,8 @@ class Task:
     start : ndarray of shape (n,), default=None
         Dual variables to begin with, on rows of data.
     point : (ndarray of shape (d,), float), default=None
-        (w, b) to begin with, for algorithms that move w itself; its length does not matter.
+        (w, b), whose length does not matter: the first point of every fit, and the start of algorithms that move w
+        itself.
     separability : callable
         For hard margins: returns the verdict on separability, the same object at every call. If it returns None, the
         status INSEPARABLE is not used. The search begins with the argument, the dual variables of an algorithm that has

@@ -48,7 +48,7 @@ P_NORM_SHIFT_STEP = 0.01
 
 
 class Iterate(NamedTuple):
-    """An iterate that was evaluated: of rows in their order, and with the dual variables of the rows used.
+    """The last evaluated iterate; arrays have an entry for each row of positive weight, in the order of the data.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Iterate(NamedTuple):
 
 @dataclass
 class Progress:
-    """The best points of an algorithm by its own bounds, and the counts of a fit, which later algorithms continue.
+    """The best points of an algorithm, and the counts of a fit, which later algorithms continue.
 
     Attributes
     ----------

@@ -1,10 +1,10 @@
 """The loop: one binary task, solver after solver, until its certified gap is at most `tol`.
 
 The policy lists the solvers, each with a budget of row visits. Every round of a solver is reported. On rows of data the
-points of batch solvers are certified as they come, on the caller's data; online algorithms and decomposition go by
-bounds of their own sums, and their best point is certified where these are near `tol`, or at the end. `Fit.status`
-decides after each round whether the fit goes on, `Fit.ends` whatever is proved; `proved_status` says at the end what
-the certified bounds show.
+points of a `Program` are certified as they come, on all rows of the data as the door has left them; online algorithms
+and decomposition go by their running bounds, and their best point is certified where these are near `tol`, or at the
+end. `Fit.status` decides after each round whether the fit goes on, `Fit.ends` whether the present algorithm has ended
+other than by a small gap; `proved_status` says at the end what the certified bounds show.
 """
 
 from __future__ import annotations
@@ -56,11 +56,9 @@ class Fit(ABC):
     Attributes
     ----------
     run : Progress
-        The state of the present solver.
+        The state of the last algorithm.
     stage : Stage
         The present stage.
-    max_visits : float
-        The budget of row visits of the present stage.
     rounds : int
         Number of rounds so far.
     history : list of Report
@@ -72,30 +70,29 @@ class Fit(ABC):
     best: Any
     run: Any = field(init=False)
     stage: Stage = field(init=False)
-    max_visits: float = field(init=False)
     rounds: int = field(default=0, init=False)
     history: list[Report] = field(default_factory=list, init=False)
 
-    def solve(self, plan: Iterable[Stage]) -> Status:
-        """Run the solvers of the plan in their order; return the status with which the last of them ended.
+    def solve(self, planned: Iterable[Stage]) -> Status:
+        """Run the planned stages in their order; return the status with which the last of them ended.
 
         The next one follows unless the gap is small enough (`Stage.enough`), the deadline has passed, or there is no
         separator. A stage with the algorithm of the one before continues its rounds; another one gets a new state.
         """
-        self.run, status, algorithm, rounds = Progress(self.best), None, None, iter(())
+        self.run, status, algorithm, iterates = Progress(self.best), None, None, iter(())
         deadline = self.stopping.deadline
-        for stage in plan:
-            self.max_visits = stage.max_row_visits
+        for stage in planned:
+            self.stage = stage
             if deadline.interrupted():
                 break
             status = None
             if stage.points is None:
                 if stage.algorithm is not algorithm:
                     algorithm = stage.algorithm
-                    self.run, rounds = self.begin(algorithm)
-                status = self.ends() if self.rounds else None
+                    self.run, iterates = self.begin(algorithm)
+                status = self.ends() if self.rounds else None  # a warm start alone is no round: one is made
             if status is None:
-                status = self.solve_stage(stage, rounds if stage.points is None else stage.points(self))
+                status = self.solve_stage(stage, iterates if stage.points is None else stage.points(self))
             if self.best.gap <= ROUNDING:
                 status = Status.CONVERGED
                 break
@@ -107,23 +104,23 @@ class Fit(ABC):
             status = deadline.status() or status
         return status or Status.STALLED
 
-    def solve_stage(self, stage: Stage, rounds: Iterator[None]) -> Status | None:
+    def solve_stage(self, stage: Stage, iterates: Iterator[None]) -> Status | None:
         """Run a solver until it has no further point, its budget or the time is spent, or a status ends it.
 
         Return this status; None if the next one may reach a smaller gap.
         """
-        self.stage, deadline, certified = stage, self.stopping.deadline, stage.points is not None
+        deadline, by_itself = self.stopping.deadline, stage.points is not None
         name = "exact" if stage.algorithm is None else stage.algorithm.name
-        for _ in rounds:
+        for _ in iterates:
             # `max_iter` counts rounds of algorithms: a stage without one is a round only where none came before
-            self.rounds += not (certified and self.rounds)
+            self.rounds += not (by_itself and self.rounds)
             status = Status.CERTIFIED if self.best.gap <= stage.enough else None
-            status = status if certified else self.status(stage)
+            status = status if by_itself else self.status(stage)
             self.report(name, stage.reason)
-            # by the callback, or its time is up
+            # stopped by the callback of `report`, or by the time: no verdict is sought
             if status in (None, Status.MAX_ITER) and deadline.interrupted():
                 return status
-            status = status or (None if certified else self.without_separator(stage))
+            status = status or (None if by_itself else self.without_separator(stage))
             spent = self.rounds >= stage.min_rounds and self.run.presentations >= stage.max_row_visits
             if status is not None or spent:
                 return status
@@ -133,7 +130,7 @@ class Fit(ABC):
         return Status.CONVERGED if self.run.converged or batch else None
 
     def ends(self) -> Status | None:
-        """Return the status with which the fit ends whatever is proved; None if it goes on until its deadline."""
+        """Return the status with which the present algorithm ends other than by a small gap; None if it goes on."""
         if self.problem.hard and self.run.best.upper <= self.run.best.rounding:
             return Status.UNDECIDED  # until the verdict on separability
         if not self.run.finite:
@@ -145,7 +142,7 @@ class Fit(ABC):
     def report(self, name: str, reason: str, ended: bool = True) -> None:
         """Pass the report of a round to the callback; of one that has ended, append it to the history."""
         run, deadline = self.run, self.stopping.deadline
-        best = run.best if run.best.gap < self.best.gap else self.best  # by its own sums, or certified
+        best = run.best if run.best.gap < self.best.gap else self.best  # running bounds, or certified ones
         report = Report(
             len(self.history) + ended, time.perf_counter() - deadline.began, best.lower, best.upper, best.gap,
             run.presentations, run.steps, name, self.label, best.margin(), reason,
@@ -156,7 +153,7 @@ class Fit(ABC):
 
     @abstractmethod
     def begin(self, algorithm: Any) -> tuple[Any, Iterator[None]]:
-        """Return the state and the rounds of an algorithm."""
+        """Return the state and the iterates of an algorithm."""
 
     def status(self, stage: Stage) -> Status | None:
         """Keep what the round has found; return the status with which the stage ends, None if it goes on."""
@@ -185,22 +182,23 @@ class LinearFit(Fit):
         That of the best dual point.
     verdict : Verdict or None
         The verdict on separability of a hard margin, if it was asked for.
-    estimate : float
-        The gap of the solver at the last point that was certified.
+    certified_at : float
+        The gap by running bounds when the last point was certified.
     """
 
     task: Task
     sample: Sample
     certificate: Certificate | None = field(default=None, init=False)
     verdict: Verdict | None = field(default=None, init=False)
-    estimate: float = field(default=np.inf, init=False)
+    certified_at: float = field(default=np.inf, init=False)
 
     @cached_property
     def check(self) -> StopCheck:
         """Whether the budget of row visits of the stage is spent, or the deadline has passed."""
         deadline = self.stopping.deadline
         return StopCheck(
-            lambda: self.run.presentations >= self.max_visits or deadline.interrupted(), deadline.remaining
+            lambda: self.run.presentations >= self.stage.max_row_visits or deadline.interrupted(),
+            deadline.remaining,
         )
 
     @cached_property
@@ -251,15 +249,16 @@ class LinearFit(Fit):
         run, tol, ends = self.run, self.stopping.tol, self.ends()
         if not isinstance(stage.algorithm, Program):  # whose points are certified as they come
             # a certificate costs a pass: once `tol` is near, whenever the gap is halved, and in search of a separator
-            estimate = run.best.gap
-            near = estimate <= RUNNING_GAP_SHARE * tol < self.estimate
-            falls = not 0.5 * self.estimate <= estimate < np.inf or run.algorithm.schedule == "points"
+            gap, last = run.best.gap, self.certified_at
+            near = gap <= RUNNING_GAP_SHARE * tol < last
+            # or there is no bound yet, where a hard margin looks for a separator
+            halved = not 0.5 * last <= gap < np.inf or run.algorithm.schedule == "points"
             ended = ends or self.stopping.deadline.interrupted()
-            if ended or near or (falls and (self.problem.hard or self.estimate <= tol)):
-                self.estimate = estimate
+            if ended or near or (halved and (self.problem.hard or last <= tol)):
+                self.certified_at = gap
                 self.keep(run.point(), near)
             # the solver is far below tol, and the certificate above it: rounding has the rest
-            ends = Status.STALLED if estimate <= 0.1 * tol else ends
+            ends = Status.STALLED if gap <= 0.1 * tol else ends
         return Status.CERTIFIED if self.best.gap <= tol else ends
 
     def without_separator(self, stage: Stage) -> Status | None:
@@ -270,7 +269,7 @@ class LinearFit(Fit):
             return None
         # a round of a `Program` costs as much as the verdict
         early = not isinstance(algorithm, Program) and self.run.presentations < stage.verdict_after
-        if early or algorithm is None or algorithm.decides:
+        if early or algorithm.decides:
             return None
         self.verdict = self.task.separability(None)
         return Status.UNDECIDED if isinstance(self.verdict, Inseparable | Undecided) else None
@@ -284,7 +283,7 @@ def solve(task: Task, stopping: Stopping) -> Solution:
     Parameters
     ----------
     task : Task
-        In the caller's units, with rows of positive weight only.
+        With rows of positive weight only, shifted as the door has left them.
     stopping : Stopping
 
     Returns
@@ -303,12 +302,12 @@ def solve(task: Task, stopping: Stopping) -> Solution:
             fit.keep(starting_point(task, *task.point))
         status = fit.solve(stages(task, stopping.tol))
         # the last points of an online algorithm
-        if isinstance(fit.run, LinearRun) and fit.run.best.gap < fit.estimate:
+        if isinstance(fit.run, LinearRun) and fit.run.best.gap < fit.certified_at:
             fit.keep(fit.run.point())
         if fit.certificate is None or (not fit.best.primal.w.any() and fit.best.gap > stopping.tol):
             fit.keep(point_of_class_means(fit.task))
             fit.rounds += 1
-            fit.report("start", "nothing was found before the end: the means of the classes")
+            fit.report("means", "nothing was found before the end: the means of the classes")
         best, verdict = fit.best, None
         status = proved_status(status, task.problem, best, stopping.tol)
         if task.problem.hard and status is not Status.CERTIFIED:

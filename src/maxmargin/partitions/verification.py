@@ -1,4 +1,4 @@
-"""Verification of certificates where the rows are: one pass over partitions for all binary problems."""
+"""Verification of certificates where the rows are: one pass over the partitions for each binary problem."""
 
 from __future__ import annotations
 

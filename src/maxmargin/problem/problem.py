@@ -208,7 +208,7 @@ class Problem:
         return t, gains - 0.5 * length * length if self.power == 2 else gains / max(1.0, length)
 
     def gap(self, lower: float, upper: float) -> float:
-        """Return the certified relative gap between a lower and an upper bound.
+        """Return the relative gap between a lower and an upper bound.
 
         Soft: (primal - dual) / dual, infinite while dual <= 0. Hard: 1 - lower / upper of the margin. Infinite if the
         bounds contradict each other, prove nothing, or are NaN; never NaN.

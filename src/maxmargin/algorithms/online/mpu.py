@@ -65,7 +65,7 @@ class MPU(Algorithm):
     the cap is the real number I s_k, and the last step is shortened to reach it.
     Guarantee: 1-norm soft margin, w = a / b and C = I / b, J being the objective: (J - J_opt) / J_opt < delta =
     2 (delta_b / b) / (1 - delta_b / b) before the run; hard margin: fraction of the margin above
-    1 / (1 + min(delta_b, b + R^2) / b).
+    1 / (1 + min(delta_b, b + R^2) / b), with delta_b in the units of b.
     The record of `run` has three more parameters: `t_plus` and `t_minus`, the numbers of learning and unlearning
     updates, each single update of a multiple one counted, and `after_run_accuracy`. The last is the bound (24) of the
     paper on (J - J_opt) / J_opt at the last w, (|a|^2 / 2 + I sum_k max(b - a.y_k, 0)) /
