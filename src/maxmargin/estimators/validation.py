@@ -263,7 +263,8 @@ def distinct_labels(y: np.ndarray) -> np.ndarray:
     """Return the distinct labels in order; refuse labels that do not name classes."""
     if y.dtype.kind == "S":
         raise ValueError("The labels are bytes: decode them, y.astype(str) for instance.")
-    label_array(y)
+    if y.dtype.kind not in "biuU":
+        label_array(y)
     kinds = sorted({type(label).__name__ for label in y}) if y.dtype == object else []
     if len(kinds) == 1 and kinds[0] in ("int", "bool"):
         remedy = kinds[0] if np.array(y.tolist()).dtype.kind in "biu" else "str"  # beyond 64 bits

@@ -329,7 +329,8 @@ def dominant(X: Any) -> Dominant | None:
 
 def column_extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest and the smallest entry of every column, of shape (d,)."""
-    return vector(X.max(axis=0)), vector(X.min(axis=0))
+    top, bottom = X.max(axis=0), X.min(axis=0)
+    return (vector(top), vector(bottom)) if sp.issparse(X) else (top.astype(float), bottom.astype(float))
 
 
 def vector(values: Any) -> np.ndarray:
