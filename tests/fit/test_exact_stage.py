@@ -94,13 +94,13 @@ def test_reported_bounds_hold_for_the_unscaled_problem_and_are_monotone(loss):
 
 
 @each_loss
-def test_one_pass_over_the_rows_is_made_if_time_ends_before_a_point(loss):
+def test_class_means_are_the_model_if_time_ends_before_a_point(loss):
     X, y, _ = conditioned("plain", 5000, 6, 0)
     model = MaxMarginClassifier(loss=loss, max_time=1e-9, random_state=0).fit(X, y)
     assert model.status_ is Status.MAX_TIME
-    assert model.certificate_.gap < 100.0
+    assert model.certificate_.upper < 0.5 * y.size  # w = 0 has y.size
     assert model.score(X, y) > 0.75
-    verify(model, X, y)
+    assert verify(model, X, y).lower <= MaxMarginClassifier(loss=loss).fit(X, y).certificate_.upper
 
 
 @pytest.mark.parametrize(

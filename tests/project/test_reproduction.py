@@ -49,7 +49,7 @@ def test_recorded_long_runs_agree_with_the_published_counts() -> None:
 def test_constants_of_the_data_equal_the_published_ones(data_folder: Path) -> None:
     assert cramma.radius2(data.sonar(data_folder)[0], 1.0) ** 0.5 == pytest.approx(3.812101, abs=5e-7)
     assert cramma.radius2(data.wbc_separable(data_folder)[0], 30.0) == 1716.0
-    margin = cramma.optimum(*data.wbc(data_folder), 0.5, "augmented", 10.0, tol=1e-6)
+    margin = cramma.optimum(*data.wbc(data_folder), 0.5, 10.0, tol=1e-6)
     assert margin == pytest.approx(0.13033452, abs=2e-7)
 
 

@@ -16,11 +16,12 @@ Here s_i is the sample weight of row i, rho (`Problem.rho`) the constant coordin
 belongs to the rows and to |w|; a free intercept does not.
 
 Rounding. A sum of k products in any order is off by at most `Plain.error(sum of absolute values, k)`. The absolute
-values of a score are summed beside it, and the error of v is at most that of sum alpha_i |x_i|_2 in the 2-norm
-(triangle inequality). Where this is too much, `exact_dual_side` and `_exact_side` round each sum once. A free
-intercept needs sum alpha_i y_i = 0: the class with the larger total is scaled down to that of the other by a computed
-factor. By what remains, at most `uneven`, it is scaled down once more, in the account of rounding alone: this takes at
-most `uneven` from the gains, and moves v by at most `balancing_change`.
+values sum to at most |x_i|_2 |w|_2 for a score (Cauchy and Schwarz), and the error of v to at most that of
+sum alpha_i |x_i|_2 in the 2-norm (triangle inequality). A second pass bounds the errors of scores by their own terms
+where they matter, and a third, `exact_dual_side` and `_exact_side`, rounds each sum once. A free intercept needs
+sum alpha_i y_i = 0: the class with the larger total is scaled down to that of the other by a computed factor. By what
+remains, at most `uneven`, it is scaled down once more, in the account of rounding alone: this takes at most `uneven`
+from the gains, and moves v by at most `balancing_change`.
 
 A certificate of many rows need not store a dual variable for each of them: two points imply them (`ImpliedDual`), the
 beginning and the end of a step of Newton's method. The loss of a row, phi(m), is replaced by its Taylor polynomial of
@@ -46,6 +47,9 @@ from ..problem.problem import Problem
 
 if TYPE_CHECKING:
     from .certificate import Certificate, ImpliedDual, Sample
+
+# Rounding error of a primal bound, as a fraction of it, above which the error of each score is bounded by its own terms
+NEGLIGIBLE_ERROR = 1e-9
 
 
 class Bounds(NamedTuple):
@@ -127,13 +131,13 @@ class DualSums(NamedTuple):
         return DualSums(total, cost, spread, v, min(self.room, other.room), max(self.terms, other.terms) + 1)
 
 
-def score_errors(X: Any, w: np.ndarray, b: float) -> np.ndarray:
-    """Return bounds of the rounding errors of the scores X w + b, shape (n,).
+def score_errors(X: Any, w: np.ndarray, b: float, norms: np.ndarray, by_terms: bool = False) -> np.ndarray:
+    """Return bounds of the rounding errors of the scores X w + b, shape (n,); `norms` are |x_i|.
 
-    The absolute values of the terms are summed: less than |x_i| |w|, much less where columns differ in size. The factor
-    1.01 covers the rounding of the sum.
+    With `by_terms` the absolute values of the terms are summed, which is a product with the rows, and much less than
+    |x_i| |w| where columns differ in size. The factor 1.01 covers the rounding of either.
     """
-    size = Plain.scores(abs(X), np.abs(w))
+    size = Plain.scores(abs(X), np.abs(w)) if by_terms else norms * norm(w)
     width = int(np.diff(X.indptr).max(initial=0)) if sp.issparse(X) else w.size
     return Plain.error(1.01 * size + abs(b), width + 1)
 
@@ -314,11 +318,16 @@ def bounds_to(
     with np.errstate(over="ignore", invalid="ignore"):
         length = norm_interval(problem.weights(w, b), problem.q)
         for rows, X in row_blocks(sample.X, in_cache=True):
-            y, weights, margins = sample.y[rows], sample.weights[rows], sample.y[rows] * Plain.scores(X, w, b)
-            points.append(point_sums(problem, margins, score_errors(X, w, b), weights))
-            duals.append(dual_sums(problem, X, y, weights, alpha[rows], sample.norms[rows]))
-        primal = primal_side(problem, reduce(PointSums.merge, points), length)
+            y, weights, norms = sample.y[rows], sample.weights[rows], sample.norms[rows]
+            margins, errors = y * Plain.scores(X, w, b), score_errors(X, w, b, norms)
+            points.append(point_sums(problem, margins, errors, weights))
+            duals.append(dual_sums(problem, X, y, weights, alpha[rows], norms))
+        point = reduce(PointSums.merge, points)
+        primal = primal_side(problem, point, length)
         dual, factors = bound_of_dual(problem, reduce(DualSums.merge, duals), scaled)
+        separates = not problem.hard or point.smallest > 0.0
+        if separates and not primal.rounding <= NEGLIGIBLE_ERROR * abs(primal.bound):
+            primal = _side_by_terms(problem, sample, w, b, length)
     found = combine_sides(problem, dual, primal)
     if scaled:
         alpha = problem.capped(alpha * np.where(sample.y > 0.0, factors[1], factors[0]), sample.weights)
@@ -344,16 +353,22 @@ def attained_margin(
     """
     with np.errstate(over="ignore", invalid="ignore"):
         length = norm_interval(problem.weights(w, b), problem.q)
-        points = []
-        for rows, X in row_blocks(sample.X, in_cache=True):
-            margins = sample.y[rows] * Plain.scores(X, w, b)
-            points.append(point_sums(problem, margins, score_errors(X, w, b), sample.weights[rows]))
-        plain = primal_side(problem, reduce(PointSums.merge, points), length)
+        plain = _side_by_terms(problem, sample, w, b, length)
         proved = plain.bound > 0.0 and plain.bound >= (claimed or 0.0)
         if proved or not plain.bound + plain.rounding > 0.0:
             return plain.bound
         exact = _exact_side(problem, sample, w, b, length).bound
         return exact if claimed is not None else exact - 1e-12 * abs(exact)
+
+
+def _side_by_terms(problem: Problem, sample: Sample, w: np.ndarray, b: float, length: Length) -> Side:
+    """Return the bound of (w, b), the error of each score being bounded by its own terms."""
+    points = []
+    for rows, X in row_blocks(sample.X, in_cache=True):
+        margins = sample.y[rows] * Plain.scores(X, w, b)
+        errors = score_errors(X, w, b, sample.norms[rows], by_terms=True)
+        points.append(point_sums(problem, margins, errors, sample.weights[rows]))
+    return primal_side(problem, reduce(PointSums.merge, points), length)
 
 
 def exact_dual_side(problem: Problem, sample: Sample, alpha: np.ndarray) -> Side:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..certificates.row_pass import NEGLIGIBLE_ERROR
 from ..numerics.sums import Plain, norm
 from ..problem.problem import Problem, best_intercept
 from ..solvers.decomposition import DualPoint
@@ -61,7 +62,7 @@ def solve_exactly(fit: LinearFit, goal: float) -> Iterator[None]:
     problem, patterns, y, weights = task.problem, task.rows, task.y, task.weights
     rows = patterns.centred(problem)
     # the gap that is rounding: a point that meets the optimality conditions is the optimum at this gap
-    rounding = max(1e-9, 0.01 * fit.stopping.tol)
+    rounding = max(NEGLIGIBLE_ERROR, 0.01 * fit.stopping.tol)
     solve = _hard_points if problem.hard else partial(semismooth_points, tol=goal)
     for w, b, alpha, gap, _ in solve(problem, rows, y, weights, stop):
         if not (np.isfinite(w).all() and np.isfinite(alpha).all()):

@@ -248,9 +248,9 @@ class Block:
         """Return y_i (w.x_i + b) of the rows: shape (n,)."""
         return y * self.coordinates.scores(self.X, z)
 
-    def bound_sums(self, y: np.ndarray, z: np.ndarray, margins: np.ndarray) -> Sums:
+    def bound_sums(self, y: np.ndarray, z: np.ndarray, margins: np.ndarray, by_terms: bool = False) -> Sums:
         """Return the sums for labels y and the point z, where the rows have these margins: shape (n,) each."""
-        errors = score_errors(self.X, *self.coordinates.point(z))
+        errors = score_errors(self.X, *self.coordinates.point(z), self.norms, by_terms)
         sums = (float(terms @ (3.0 + y)) for terms in (self.products, np.abs(self.products)))
         return Sums(
             Fingerprint(y.size, self.coordinates.d, int(np.count_nonzero(y > 0.0)), *sums),

@@ -27,7 +27,7 @@ class ClaimedBounds:
     def sums(self, block: Block) -> Sums:
         """Return the sums over the rows of a block."""
         y = signs_of(block.rows, self.positive)
-        found = block.bound_sums(y, self.z, block.margins(y, self.z))
+        found = block.bound_sums(y, self.z, block.margins(y, self.z), by_terms=True)
         before, after = block.margins(y, self.step.z), block.margins(y, self.end)
         return found._replace(dual=block.implied_sums(y, self.step, before, after))
 
