@@ -23,25 +23,25 @@ PACKAGE = ROOT / "src" / "maxmargin"
 
 # What the design asks for in the end stands behind a limit that is above it.
 LIMITS = {
-    "code lines of the package": 17_178,  # 16,000
-    "modules": 147,  # 140
+    "code lines of the package": 16_505,  # 16,000
+    "modules": 145,  # 140
     "lines of the longest module": 700,
     "modules in the longest chain of imports": 16,  # 16
     "import circles": 0,
-    "named numbers": 124,  # 120
-    "public names": 28,  # 28
+    "named numbers": 87,  # 120
+    "public names": 26,  # 28
     "modules loaded with MaxMarginClassifier": 21,
-    "code lines of tests": 13_089,  # 10,500
+    "code lines of tests": 13_069,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_370,  # 1,200
     "files of tools": 1,
-    "words of documentation": 23_966,  # 24,000
+    "words of documentation": 23_411,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,
 }
 # functions and files that a call enters; the design asks for (80, 20), (110, 24) and (50, 14)
-ENTERED = {"linear fit": (96, 20), "kernel fit": (131, 23), "separate": (59, 14)}
+ENTERED = {"linear fit": (96, 20), "kernel fit": (131, 23), "separate": (50, 14)}
 PAGES = ("explanation", "howto", "reference", "tutorials")
 # folders of tests that may import the folder of the package of their name
 OPEN_FOLDERS = ("engine", "numerics")
