@@ -31,11 +31,11 @@ LIMITS = {
     "named numbers": 87,  # 120
     "public names": 26,  # 28
     "modules loaded with MaxMarginClassifier": 21,
-    "code lines of tests": 13_069,  # 10,500
+    "code lines of tests": 13_061,  # 10,500
     "code lines of benchmarks": 2_478,
     "code lines of reproduction": 1_370,  # 1,200
     "files of tools": 1,
-    "words of documentation": 23_411,  # 24,000
+    "words of documentation": 23_395,  # 24,000
     "words of the page of results": 3_000,
     "words of the changelog": 600,
     "lines of the checker": 150,
