@@ -157,7 +157,7 @@ def norm(x: np.ndarray, r: float = 2.0) -> float:
     return float(np.sum((np.abs(x) / top) ** r)) ** (1.0 / r) * top
 
 
-@np.errstate(over="ignore")
+@np.errstate(over="ignore", under="ignore")
 def row_norms(X: Any, r: float = 2.0, squares: np.ndarray | None = None) -> np.ndarray:
     """Return |x_i|_r of every row of a dense or CSR matrix; inf where it is beyond float64 numbers.
 
