@@ -43,9 +43,8 @@ def limited(cls: Class) -> Class:
         inherited(self, *values, **parameters)
         self.max_time, self.callback = max_time, callback
 
-    theirs = inspect.signature(inherited).parameters
     ours = inspect.signature(__init__).parameters
-    parameters = [*theirs.values(), ours["max_time"], ours["callback"]]
+    parameters = [*inspect.signature(inherited).parameters.values(), ours["max_time"], ours["callback"]]
     __init__.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]
     cls.__init__ = __init__
     return cls
@@ -97,11 +96,10 @@ class Certified:
         weights = np.ones(len(y)) if sample_weight is None else np.maximum(sample_weight, 0.0)
         if len(self.models_) == 1:
             return verify(self.models_[0], X, y, weights)
-        parts = [
+        found: Any = tuple(
             verify(model, X, np.equal(y, label), weights * self.factors(y, label))
             for model, label in zip(self.models_, self.classes_, strict=True)
-        ]
-        found: Any = tuple(parts)
+        )
         return Certificates(tuple(self.classes_), found)
 
     def factors(self, y: Any, label: Any) -> np.ndarray:
@@ -257,9 +255,7 @@ class SGDClassifier(Certified, sklearn.linear_model.SGDClassifier):
         refuse(self, "loss", ("hinge", "squared_hinge"))
         refuse(self, "penalty", ("l2", "l1"))
         if self.alpha == 0.0:
-            raise ValueError(
-                "alpha must be positive: with alpha=0 there is no penalty, and C would be infinite."
-            )
+            raise ValueError("alpha must be positive: without a penalty, C would be infinite.")
         dtype = [np.float64, np.float32]
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=dtype, order="C")
         check_classification_targets(y)
