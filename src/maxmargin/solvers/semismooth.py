@@ -172,8 +172,12 @@ def _hinge_gaps(state: _State, tol: float, start: tuple[np.ndarray, float] | Non
         growth, limit = 2.0, max_sigma
         if state.gap <= 1e-5 and state.unchanged:  # the active set is likely that of the optimum
             growth, limit = 30.0, 1e4 * max_sigma
-        elif state.count > 4 * size or taken <= 2:
-            growth = 7.0
+        else:
+            if state.count > 4 * size or taken <= 2:
+                growth = 7.0
+            if state.count == state.y.size:  # no share is clipped yet: f is quadratic
+                growth *= 7.0
+            growth = growth if taken <= 4 else growth**0.5
         state.prox, state.sigma = state.share, max(state.sigma, min(growth * state.sigma, limit))
         frozen = state.count != state.y.size
 
